@@ -1,0 +1,46 @@
+# Every target makes what it needs first; what is made already is not made again.
+# PYTHON=python3.12 chooses the interpreter of .venv, FILE=path.xlsx the workbook of the demo.
+
+PYTHON ?= $(shell .venv/bin/python -c '' 2>/dev/null && echo .venv/bin/python || echo python3)
+BIN := .venv/bin
+
+define venv
+	@command -v $(PYTHON) >/dev/null || { echo "$(PYTHON) is missing: apt-get install python3 python3-venv"; exit 1; }
+	@$(PYTHON) infra/local/make_venv.py $(1)
+endef
+
+.PHONY: setup demo test check bench up down lock
+
+setup:
+	$(call venv,requirements-dev.lock)
+
+demo:
+	$(call venv,requirements.lock)
+	@$(BIN)/onward demo $(if $(FILE),"$(FILE)")
+
+up:
+	$(call venv,requirements.lock)
+	@$(BIN)/onward up
+
+down:
+	$(call venv,requirements.lock)
+	@$(BIN)/onward down
+
+check: setup
+	@$(BIN)/ruff check
+	@$(BIN)/ruff format --check
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+
+test: check
+	@$(BIN)/pytest -n 2 --dist loadfile
+
+bench: setup
+	@$(BIN)/python -m infra.local.bench
+
+# Resolve anew after a change of the dependencies in pyproject.toml.
+COMPILE := $(BIN)/uv pip compile --quiet --generate-hashes --universal --python-version 3.11
+lock: setup
+	@$(COMPILE) pyproject.toml -o requirements.lock
+	@$(COMPILE) -c requirements.lock --group dev pyproject.toml -o requirements-dev.lock
+	@$(COMPILE) --upgrade requirements-uv.lock -o requirements-uv.lock
