@@ -1,0 +1,1 @@
+"""The embedded stack: the same template, on this machine."""
