@@ -1,0 +1,1 @@
+"""Onward carries multi-step AI tasks to their end on AWS managed services."""

@@ -1,0 +1,192 @@
+"""Every error Onward raises, each with its problem code, HTTP status and whether to try again.
+
+OnwardError
+├── StepError                what a tool may raise, or what its errors are classified into
+│   ├── Transient            ├── RateLimited(retry_after)
+│   ├── InvalidInput         ├── PermissionDenied
+│   ├── Fatal                └── OutcomeUnknown
+├── RequestError             what the HTTP API answers
+│   ├── InvalidRequest ─ InvalidPlan
+│   ├── Unauthenticated      ├── Forbidden
+│   ├── NotFound ─ RunNotFound, ArtifactNotFound, RouteNotFound
+│   ├── IdempotencyKeyReused ├── IdempotencyInProgress
+│   └── CursorExpired
+└── StoreError
+    ├── Conflict             the run moved since it was read: read again, decide again
+    └── Contended            it kept moving until the time was up
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One thing wrong with a request: where (RFC 6901 JSON Pointer) and what."""
+
+    pointer: str
+    message: str
+
+
+class OnwardError(Exception):
+    """The root; `code` is stable and meant for programs."""
+
+    code: ClassVar[str] = "internal_error"
+    status: ClassVar[int] = 500
+    retryable: ClassVar[bool] = False
+
+
+class StepError(OnwardError):
+    """A step's failure, as its tool reports it."""
+
+    code = "step_failed"
+
+
+class Transient(StepError):
+    """Worth trying again: nothing is known to be wrong with the request."""
+
+    code = "transient"
+    retryable = True
+
+
+class RateLimited(Transient):
+    """Worth trying again, not before `retry_after` seconds have passed."""
+
+    code = "rate_limited"
+
+    def __init__(self, message: str = "rate limited", retry_after: float = 0.0) -> None:
+        """Keep the provider's wish; seconds, 0 when it named none."""
+        super().__init__(message)
+        self.retry_after = retry_after
+
+
+class InvalidInput(StepError):
+    """The same input will fail the same way: fail at once."""
+
+    code = "invalid_input"
+    status = 422
+
+
+class PermissionDenied(StepError):
+    """Credentials or grants are wrong: fail at once and ring an alarm."""
+
+    code = "permission_denied"
+
+
+class Fatal(StepError):
+    """The tool says that no retry can help."""
+
+    code = "fatal"
+
+
+class OutcomeUnknown(StepError):
+    """A write may or may not have happened."""
+
+    code = "outcome_unknown"
+
+
+class RequestError(OnwardError):
+    """A request that is answered with a problem document (RFC 9457)."""
+
+    code = "bad_request"
+    status = 400
+
+
+class InvalidRequest(RequestError):
+    """The body or a parameter is wrong; every fault is named."""
+
+    code = "invalid_request"
+    status = 422
+
+    def __init__(self, message: str, faults: tuple[Fault, ...] = ()) -> None:
+        """Keep the faults for the problem document's `errors`."""
+        super().__init__(message)
+        self.faults = faults
+
+
+class InvalidPlan(InvalidRequest):
+    """A submitted plan is refused; nothing was stored."""
+
+    code = "invalid_plan"
+
+
+class Unauthenticated(RequestError):
+    """No key, or a key that nobody issued."""
+
+    code = "unauthenticated"
+    status = 401
+
+
+class Forbidden(RequestError):
+    """The key's roles do not allow this call."""
+
+    code = "forbidden"
+    status = 403
+
+
+class NotFound(RequestError):
+    """There is no such thing, or it belongs to another tenant."""
+
+    code = "not_found"
+    status = 404
+
+
+class RouteNotFound(NotFound):
+    """The API has no such path or method."""
+
+    code = "route_not_found"
+
+
+class RunNotFound(NotFound):
+    """No run of this tenant has that id."""
+
+    code = "run_not_found"
+
+
+class ArtifactNotFound(NotFound):
+    """No artifact of this tenant has that reference, or its upload never arrived."""
+
+    code = "artifact_not_found"
+
+
+class IdempotencyKeyReused(RequestError):
+    """The Idempotency-Key came before with another body."""
+
+    code = "idempotency_key_reused"
+    status = 422
+
+
+class IdempotencyInProgress(RequestError):
+    """The first request with this Idempotency-Key is still in flight."""
+
+    code = "idempotency_in_progress"
+    status = 409
+    retryable = True
+
+
+class CursorExpired(RequestError):
+    """Events before the retained log were asked for; the snapshot has the state."""
+
+    code = "cursor_expired"
+    status = 410
+
+
+class StoreError(OnwardError):
+    """A commit did not go through."""
+
+
+class Conflict(StoreError):
+    """The run moved between reading and writing."""
+
+    code = "conflict"
+    retryable = True
+
+
+class Contended(StoreError):
+    """The run kept moving until there was no time left to decide again."""
+
+    code = "contended"
+    status = 503
+    retryable = True

@@ -1,0 +1,41 @@
+"""Numbers that bound a run, each with where it comes from."""
+
+from __future__ import annotations
+
+from typing import Final
+
+MAX_STEPS: Final = 500
+"""Planned steps of one run, those that a plan adds at run time included."""
+
+MAX_CHILDREN: Final = 10_000
+"""Items that one `for_each` fans out over."""
+
+MAX_LANES: Final = 10
+"""Attempts of a run that are open at once; their claims share one transaction (100 items)."""
+
+INLINE_BYTES: Final = 4 * 1024
+"""A larger input or output goes to the artifact store; the row keeps its reference."""
+
+SHORT_DELAY: Final = 5
+"""Seconds that a lane waits by itself; a longer back-off is parked."""
+
+MAX_WAIT: Final = 86_400
+"""Seconds after which a parked driver looks again even if nobody signalled."""
+
+TASK_GRACE: Final = 10
+"""Seconds the driver waits past an attempt's deadline (the worker ends itself after 1)."""
+
+HANDOFF_DECISIONS: Final = 2_000
+"""Commits of one generation; an execution's history ends at 25,000 events, a step takes 7."""
+
+MAX_STEP_TIMEOUT: Final = 840
+"""Seconds; a Lambda function lives 900 and needs some to commit."""
+
+DUE_AFTER: Final = 60
+"""Seconds after which the patrol looks at a run that was accepted, answered or ended."""
+
+MAX_BODY_BYTES: Final = 256 * 1024
+"""A request body (the contract's limit; API Gateway's own is 10 MB)."""
+
+DEFAULT_RUN_RETRIES: Final = 100
+"""Retries and takeovers that all steps of one run share."""

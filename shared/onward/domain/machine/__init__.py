@@ -1,0 +1,66 @@
+"""The state machine: the only place where a status changes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from onward.domain.machine.attempt import complete, fail, recover, report
+from onward.domain.machine.drive import begin, restart, settle
+from onward.domain.machine.move import stop
+from onward.domain.machine.submit import submit
+from onward.domain.machine.turn import Turn
+from onward.domain.protocol import (
+    Begin,
+    Command,
+    Complete,
+    Decision,
+    Do,
+    Fail,
+    Outcome,
+    Recover,
+    Report,
+    Restart,
+    Settle,
+    View,
+)
+
+__all__ = ["decide", "submit"]
+
+
+def decide(view: View, command: Command, generation: int, now: float) -> Outcome:
+    """Decide what a command changes, what the log says of it, and what the driver does next.
+
+    A command of another generation than the row's changes nothing and is told to stop; so is
+    any command after the end. Raises RowsMissing for rows the view lacks, and AttemptClosed
+    when an attempt reports under a fence that is no longer its step's.
+    """
+    turn = Turn(view, now)
+    if view.run.generation != generation:
+        return turn.outcome(Decision(view.run.run_id, generation, Do.STOP))
+    if view.run.status.ended:
+        return turn.outcome(stop(turn))
+    decision = _apply(turn, command)
+    if turn.run.seq > view.run.seq and not isinstance(command, Report | Restart):
+        if turn.run.generation == view.run.generation:
+            turn.set(decisions=turn.run.decisions + 1)
+    return turn.outcome(replace(decision))
+
+
+def _apply(turn: Turn, command: Command) -> Decision:  # noqa: PLR0911 - one line a command
+    match command:
+        case Begin():
+            return begin(turn)
+        case Settle():
+            return settle(turn)
+        case Complete():
+            return complete(turn, command)
+        case Fail():
+            return fail(turn, command)
+        case Recover():
+            return recover(turn, command)
+        case Restart():
+            return restart(turn, command)
+        case Report():
+            report(turn, command)
+            return stop(turn)

@@ -1,0 +1,262 @@
+"""Which ready steps are claimed next, and what the driver is told about them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from onward.domain.limits import MAX_CHILDREN, TASK_GRACE
+from onward.domain.machine.finish import close_fan, fail_step, skip_step
+from onward.domain.model import (
+    Effect,
+    EffectState,
+    Failure,
+    Fan,
+    PlannedStep,
+    Step,
+    StepStatus,
+    attempt_id,
+    child_id,
+    step_of,
+)
+from onward.domain.protocol import Claim, Decision, Do, Resolved
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from onward.domain.machine.turn import Turn
+    from onward.domain.model import Run
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """Something ready: a step, a fan-out's child (`index`), or a back-off that is over."""
+
+    claim: Claim
+    cursor_of: str | None = None
+    again: bool = False
+
+
+def ready_count(run: Run, now: float) -> int:
+    """Return how many steps could be claimed now."""
+    return (
+        sum(1 for _ in _due(run, now))
+        + sum(cursor.end - cursor.at for cursor in run.ready)
+        + sum(1 for missing in run.frontier.values() if missing == 0)
+        + sum(fan.total - fan.next for fan in run.fans.values())
+    )
+
+
+def candidates(turn: Turn, limit: int) -> list[Candidate]:
+    """Return what is ready, at most `limit`; nearest dependents first keeps cursors few."""
+    found: list[Candidate] = []
+    for candidate in _all_ready(turn):
+        if len(found) == limit:
+            break
+        found.append(candidate)
+    turn.planned_all(candidate.claim.plan_key for candidate in found)
+    return found
+
+
+def _all_ready(turn: Turn) -> Iterator[Candidate]:
+    run = turn.run
+    for step_id in _due(run, turn.now):
+        yield Candidate(Claim(step_id, turn.claimed(step_id).plan_key), again=True)
+    for cursor in reversed(run.ready):
+        for key in turn.planned(cursor.of).singles[cursor.at : cursor.end]:
+            yield Candidate(Claim(step_of(key), key), cursor_of=cursor.of)
+    for key, missing in run.frontier.items():
+        if missing == 0:
+            yield Candidate(Claim(step_of(key), key))
+    for key, fan in run.fans.items():
+        for index in range(fan.next, fan.total):
+            yield Candidate(Claim(child_id(step_of(key), index), key, index))
+
+
+def _due(run: Run, now: float) -> Iterator[str]:
+    for step_id, wait in run.waiting.items():
+        if wait.kind is StepStatus.BACKING_OFF and wait.until is not None and wait.until <= now:
+            yield step_id
+
+
+def opens_fan(turn: Turn, candidate: Candidate) -> bool:
+    """Whether claiming this means fanning out, which only the main lane does."""
+    if candidate.again or candidate.claim.index is not None:
+        return False
+    return turn.planned(candidate.claim.plan_key).for_each is not None
+
+
+def open_fan(turn: Turn, candidate: Candidate) -> None:
+    """Start a `for_each`: its parent row is born, its children are claimed by lanes."""
+    claim = candidate.claim
+    planned = turn.planned(claim.plan_key)
+    (resolved,) = turn.resolved([claim])
+    _take(turn, candidate)
+    fault = resolved.fault
+    if fault is None and resolved.items > MAX_CHILDREN:
+        fault = f"for_each has {resolved.items} items, at most {MAX_CHILDREN} are allowed"
+    if fault is not None:
+        _refuse(turn, claim, fault)
+        return
+    parent = Step(
+        step_id=claim.step_id,
+        plan_key=claim.plan_key,
+        status=StepStatus.EXECUTING,
+        children=resolved.items,
+        started_at=turn.now,
+    )
+    turn.put(parent)
+    turn.emit("step.started", step_id=claim.step_id, children=resolved.items)
+    turn.set(fans=turn.run.fans | {claim.plan_key: Fan(resolved.items)})
+    if resolved.items == 0:
+        close_fan(turn, planned)
+
+
+def claim_all(turn: Turn, chosen: list[Candidate], lane: int) -> None:
+    """Claim steps for a lane; an input that cannot be resolved fails its step at once."""
+    fresh = [candidate.claim for candidate in chosen if not candidate.again]
+    inputs = dict(zip(fresh, turn.resolved(fresh), strict=True))
+    for candidate in chosen:
+        claim = candidate.claim
+        if candidate.again:
+            reopen(turn, turn.claimed(claim.step_id), lane)
+            continue
+        _take(turn, candidate)
+        fault = inputs[claim].fault
+        if fault is None:
+            _bear(turn, claim, inputs[claim], lane)
+        else:
+            _refuse(turn, claim, fault)
+
+
+def _take(turn: Turn, candidate: Candidate) -> None:
+    """Remove a candidate from what is ready, so that nobody claims it twice."""
+    run, key = turn.run, candidate.claim.plan_key
+    if candidate.cursor_of is not None:
+        cursors = [
+            replace(c, at=c.at + 1) if c.of == candidate.cursor_of else c for c in run.ready
+        ]
+        turn.set(ready=tuple(c for c in cursors if c.at < c.end))
+    elif candidate.claim.index is not None:
+        fan = run.fans[key]
+        turn.set(fans=run.fans | {key: replace(fan, next=fan.next + 1)})
+    else:
+        turn.set(frontier={k: missing for k, missing in run.frontier.items() if k != key})
+
+
+def _bear(turn: Turn, claim: Claim, resolved: Resolved, lane: int) -> None:
+    planned = turn.planned(claim.plan_key)
+    step = Step(
+        step_id=claim.step_id,
+        plan_key=claim.plan_key,
+        status=StepStatus.EXECUTING,
+        index=claim.index,
+        input=resolved.payload,
+        started_at=turn.now,
+        deadline=attempt_deadline(turn.run, planned, turn.now),
+    )
+    turn.put(step)
+    if planned.policy.writes:
+        turn.put_effect(_intend(turn, planned, step, resolved.digest))
+    _open(turn, step, lane)
+    _tell_started(turn, planned, step)
+
+
+def _intend(turn: Turn, planned: PlannedStep, step: Step, digest: str) -> Effect:
+    return Effect(
+        step_id=step.step_id,
+        state=EffectState.INTENDED,
+        key=f"{turn.run.run_id}/{step.step_id}/{digest}",
+        tool=planned.tool,
+        action_version=digest,
+        fence=step.fence,
+        intended_at=turn.now,
+    )
+
+
+def _refuse(turn: Turn, claim: Claim, fault: str) -> None:
+    """End a step whose input cannot be made; it never had an attempt."""
+    planned = turn.planned(claim.plan_key)
+    step = Step(
+        step_id=claim.step_id,
+        plan_key=claim.plan_key,
+        status=StepStatus.PENDING,
+        fence=0,
+        index=claim.index,
+        started_at=turn.now,
+    )
+    failure = Failure("invalid_input", fault)
+    if planned.optional:
+        skip_step(turn, step, failure)
+    else:
+        fail_step(turn, step, failure, "not_retryable")
+
+
+def reopen(turn: Turn, step: Step, lane: int, *, delay: float = 0.0, tries: int = 0) -> None:
+    """Open the next attempt of a step under a raised fence: what is older may change nothing.
+
+    `tries` counts failed attempts of the retry budget; `delay` in seconds starts the deadline.
+    """
+    planned = turn.planned(step.plan_key)
+    start = turn.now + delay
+    opened = replace(
+        step,
+        status=StepStatus.BACKING_OFF if delay else StepStatus.EXECUTING,
+        fence=step.fence + 1,
+        tries=tries or step.tries,
+        not_before=start if delay else None,
+        deadline=attempt_deadline(turn.run, planned, start),
+    )
+    turn.put(opened)
+    if planned.policy.writes:
+        effect = turn.effect(step.step_id)
+        if effect is not None:
+            turn.put_effect(replace(effect, fence=opened.fence))
+    was_waiting = step.step_id in turn.run.waiting
+    _open(turn, opened, lane)
+    if was_waiting:
+        _tell_started(turn, planned, opened)
+
+
+def attempt_deadline(run: Run, planned: PlannedStep, start: float) -> float:
+    """Return when an attempt must have ended, in epoch seconds."""
+    deadline = start + planned.policy.timeout
+    return deadline if run.deadline is None else min(deadline, run.deadline)
+
+
+def _open(turn: Turn, step: Step, lane: int) -> None:
+    run = turn.run
+    turn.set(
+        open=run.open | {step.step_id: lane},
+        waiting={s: wait for s, wait in run.waiting.items() if s != step.step_id},
+        attempts=run.attempts + 1,
+    )
+
+
+def _tell_started(turn: Turn, planned: PlannedStep, step: Step) -> None:
+    turn.emit(
+        "step.started",
+        step_id=step.step_id,
+        attempt=step.fence,
+        attempt_id=attempt_id(step.step_id, step.fence),
+        tool=planned.tool,
+    )
+
+
+def run_attempt(turn: Turn, step: Step, lane: int) -> Decision:
+    """Tell the driver to run an open attempt, after its delay if it has one."""
+    planned = turn.planned(step.plan_key)
+    delay = max(0.0, (step.not_before or 0.0) - turn.now)
+    return Decision(
+        run_id=turn.run.run_id,
+        generation=turn.run.generation,
+        do=Do.DELAY if delay > 0 else Do.STEP,
+        step_id=step.step_id,
+        fence=step.fence,
+        lane=lane,
+        plan_key=step.plan_key,
+        function=turn.run.worker,
+        timeout=planned.policy.timeout + TASK_GRACE,
+        seconds=math.ceil(delay),
+    )

@@ -1,0 +1,162 @@
+"""A step comes to its end: what that makes ready, and how a run ends."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from onward.domain.model import (
+    Cursor,
+    EffectState,
+    Failing,
+    Failure,
+    Payload,
+    RunStatus,
+    Step,
+    StepStatus,
+    Usage,
+    attempt_id,
+)
+
+if TYPE_CHECKING:
+    from onward.domain.machine.turn import Turn
+    from onward.domain.model import Json, PlannedStep
+
+
+def close(turn: Turn, step: Step, status: StepStatus, **changes: object) -> None:
+    """Put a claimed step into a status that it will not leave by itself; free its lane."""
+    turn.put(
+        replace(  # type: ignore[arg-type]
+            step, status=status, ended_at=turn.now, not_before=None, deadline=None, **changes
+        )
+    )
+    run = turn.run
+    turn.set(
+        open={s: lane for s, lane in run.open.items() if s != step.step_id},
+        waiting={s: wait for s, wait in run.waiting.items() if s != step.step_id},
+    )
+
+
+def succeed_step(turn: Turn, step: Step, output: Payload, usage: Usage) -> None:
+    """Commit a checkpoint: from here on the step never runs again (G2)."""
+    planned = turn.planned(step.plan_key)
+    if planned.policy.writes:
+        effect = turn.effect(step.step_id)
+        if effect is not None:
+            turn.put_effect(replace(effect, state=EffectState.APPLIED, receipt=output))
+    close(turn, step, StepStatus.SUCCEEDED, output=output, usage=step.usage + usage, error=None)
+    charge(turn, usage)
+    turn.emit(
+        "step.succeeded",
+        step_id=step.step_id,
+        attempt=step.fence,
+        attempt_id=attempt_id(step.step_id, step.fence),
+        **spent(usage),
+    )
+    finished(turn, planned, step)
+
+
+def skip_step(turn: Turn, step: Step, failure: Failure) -> None:
+    """Let the run go on without an optional step; what depends on it sees null."""
+    close(turn, step, StepStatus.SKIPPED, error=failure)
+    turn.emit("step.skipped", step_id=step.step_id, attempt=step.fence, **said(failure))
+    if step.index is None:
+        turn.set(skipped=turn.run.skipped + 1)
+    finished(turn, turn.planned(step.plan_key), step)
+
+
+def fail_step(turn: Turn, step: Step, failure: Failure, reason: str) -> None:
+    """Give a step up; the run fails as soon as its other open attempts have stopped."""
+    close(turn, step, StepStatus.FAILED, error=failure)
+    turn.emit(
+        "step.failed",
+        step_id=step.step_id,
+        attempt=step.fence,
+        not_retried_because=reason,
+        **said(failure),
+    )
+    if turn.run.failing is None:
+        turn.set(failing=Failing(failure, step.step_id))
+
+
+def finished(turn: Turn, planned: PlannedStep, step: Step) -> None:
+    """Count a step (or a fan-out's child) as done and free what waited for it."""
+    if step.index is None:
+        release(turn, planned)
+        return
+    fan = turn.run.fans[planned.key]
+    fan = replace(fan, done=fan.done + 1)
+    turn.set(fans=turn.run.fans | {planned.key: fan})
+    if fan.done == fan.total:
+        close_fan(turn, planned)
+
+
+def close_fan(turn: Turn, planned: PlannedStep) -> None:
+    """End a `for_each` whose children have all ended; its output is the list of theirs."""
+    parent = turn.claimed(planned.step_id)
+    turn.set(fans={key: fan for key, fan in turn.run.fans.items() if key != planned.key})
+    close(turn, parent, StepStatus.SUCCEEDED)
+    turn.emit("step.succeeded", step_id=parent.step_id, children=parent.children)
+    release(turn, planned)
+
+
+def release(turn: Turn, planned: PlannedStep) -> None:
+    """Make dependents ready: singles as one cursor, joins by counting down what they miss."""
+    run = turn.run
+    frontier = dict(run.frontier)
+    for key, needs in planned.joins:
+        frontier[key] = frontier.get(key, needs) - 1
+    ready = run.ready
+    if planned.singles:
+        ready = (*ready, Cursor(planned.key, 0, len(planned.singles)))
+    turn.set(done=run.done + 1, frontier=frontier, ready=ready)
+
+
+def charge(turn: Turn, usage: Usage) -> None:
+    """Take tokens off the run's budget; it may overshoot by the attempts that are open."""
+    left = turn.run.tokens_left
+    turn.set(
+        usage=turn.run.usage + usage,
+        tokens_left=None if left is None else left - usage.total,
+    )
+
+
+def end_failed(turn: Turn, failing: Failing) -> None:
+    """End the run as failed; steps that waited are cancelled with it."""
+    unfinished = [*turn.run.waiting, *(key.split("#", 1)[1] for key in turn.run.fans)]
+    for row in turn.steps(unfinished):
+        if row is not None:
+            close(turn, row, StepStatus.CANCELLED)
+    _end(turn, RunStatus.FAILED)
+    turn.emit("run.failed", step_id=failing.step_id, **said(failing.failure))
+
+
+def end_succeeded(turn: Turn) -> None:
+    """End the run as succeeded: every planned step has ended."""
+    _end(turn, RunStatus.SUCCEEDED)
+    turn.emit("run.succeeded", result_from=turn.run.result_from)
+
+
+def _end(turn: Turn, status: RunStatus) -> None:
+    # With nobody subscribed there is nothing to repair after the end, so nobody looks again.
+    turn.set(
+        status=status,
+        ended_at=turn.now,
+        ready=(),
+        frontier={},
+        fans={},
+        park_token=None,
+        due_at=None,
+    )
+
+
+def said(failure: Failure) -> dict[str, Json]:
+    """Return a failure as event data."""
+    return {"code": failure.code, "message": failure.message}
+
+
+def spent(usage: Usage) -> dict[str, Json]:
+    """Return a bill as event data; nothing when nothing was spent."""
+    if not usage.total:
+        return {}
+    return {"input_tokens": usage.input_tokens, "output_tokens": usage.output_tokens}

@@ -1,0 +1,180 @@
+"""What a lane does next, once the command's own change has been made."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from onward.domain.limits import HANDOFF_DECISIONS, MAX_LANES, MAX_WAIT
+from onward.domain.machine.claim import (
+    candidates,
+    claim_all,
+    open_fan,
+    opens_fan,
+    ready_count,
+    run_attempt,
+)
+from onward.domain.machine.finish import end_failed, end_succeeded
+from onward.domain.model import MAIN_LANE, Failing, Failure, RunStatus, StepStatus, Wait
+from onward.domain.protocol import Decision, Do
+
+if TYPE_CHECKING:
+    from onward.domain.machine.turn import Turn
+    from onward.domain.model import Json, Run
+
+_WAITS = {
+    StepStatus.NEEDS_RECONCILIATION: RunStatus.NEEDS_RECONCILIATION,
+    StepStatus.WAITING_HUMAN: RunStatus.WAITING_HUMAN,
+    StepStatus.WAITING_EXTERNAL: RunStatus.WAITING_EXTERNAL,
+    StepStatus.BACKING_OFF: RunStatus.BACKING_OFF,
+}
+"""What a waiting step makes of the run; the first kind present wins."""
+
+
+def next_move(turn: Turn, lane: int) -> Decision:
+    """Decide what the driver does next in this lane."""
+    while True:
+        if turn.run.status.ended:
+            return stop(turn)
+        check_limits(turn)
+        failing = turn.run.failing
+        if failing is not None:
+            if not turn.run.open:
+                end_failed(turn, failing)
+            return _held(turn, lane) or stop(turn)
+        decision = _main_move(turn) if lane == MAIN_LANE else _lane_move(turn, lane)
+        if decision is not None:
+            return decision
+
+
+def stop(turn: Turn) -> Decision:
+    """End this lane, or this execution."""
+    return Decision(turn.run.run_id, turn.run.generation, Do.STOP)
+
+
+def check_limits(turn: Turn) -> None:
+    """Let a run fail that is past its deadline or has spent its tokens."""
+    run = turn.run
+    if run.failing is not None:
+        return
+    if run.deadline is not None and turn.now >= run.deadline:
+        failure = Failure("deadline_exceeded", "the run's deadline has passed")
+    elif run.tokens_left is not None and run.tokens_left < 0:
+        failure = Failure("budget_exceeded", "the run's token budget is spent")
+    else:
+        return
+    turn.set(failing=Failing(failure))
+
+
+def _held(turn: Turn, lane: int) -> Decision | None:
+    """Return the move for attempts that are already open: the lane's own, or all for main."""
+    held = [s for s, owner in turn.run.open.items() if lane in {MAIN_LANE, owner}]
+    if not held:
+        return None
+    if lane == MAIN_LANE:
+        return _run_all(turn, held)
+    return run_attempt(turn, turn.claimed(held[0]), lane)
+
+
+def _main_move(turn: Turn) -> Decision | None:
+    """The main lane is alone: it runs one step, fans out, waits or ends the run.
+
+    None: something ended on the way, look again.
+    """
+    run = turn.run
+    if run.decisions >= HANDOFF_DECISIONS and not run.open:
+        return Decision(run.run_id, run.generation, Do.HANDOFF)
+    found = candidates(turn, MAX_LANES - len(run.open))
+    fans = [candidate for candidate in found if opens_fan(turn, candidate)]
+    if fans:
+        turn.resolved(candidate.claim for candidate in fans)
+        for candidate in fans:
+            open_fan(turn, candidate)
+        return None
+    if found:
+        claim_all(turn, found, MAIN_LANE)
+    if turn.run.open:
+        wake(turn)
+        return _run_all(turn, list(turn.run.open))
+    if found:
+        return None
+    if run.waiting:
+        return _wait(turn)
+    end_succeeded(turn)
+    return stop(turn)
+
+
+def _lane_move(turn: Turn, lane: int) -> Decision | None:
+    """Lanes pull: the lane's own attempt, else any ready step, else the lane ends."""
+    held = _held(turn, lane)
+    if held is not None:
+        return held
+    run = turn.run
+    count = ready_count(run, turn.now)
+    if not count and not run.open and not run.waiting:
+        end_succeeded(turn)
+        return stop(turn)
+    if not count or _left_for_settle(run, count):
+        return stop(turn)
+    (nearest,) = candidates(turn, 1)
+    if opens_fan(turn, nearest):
+        return stop(turn)
+    claim_all(turn, [nearest], lane)
+    return _held(turn, lane)
+
+
+def _left_for_settle(run: Run, count: int) -> bool:
+    """Whether this lane ends although steps are ready, so that settle fans out afresh.
+
+    That is so when it is the last one and several are ready, or when they are many more than
+    the lanes that are left; and before a handoff.
+    """
+    lanes = len(run.open) + 1
+    if run.decisions >= HANDOFF_DECISIONS:
+        return True
+    return lanes < MAX_LANES and count > (1 if lanes == 1 else 2 * lanes)
+
+
+def _run_all(turn: Turn, held: list[str]) -> Decision:
+    """Run open attempts: one in the main lane, several as lanes of a Map."""
+    rows = [turn.claimed(row.step_id) for row in turn.steps(held) if row is not None]
+    turn.planned_all(row.plan_key for row in rows)
+    if len(rows) == 1:
+        turn.set(open={rows[0].step_id: MAIN_LANE})
+        return run_attempt(turn, rows[0], MAIN_LANE)
+    lanes = {row.step_id: lane for lane, row in enumerate(rows, start=1)}
+    turn.set(open=lanes)
+    decision = Decision(turn.run.run_id, turn.run.generation, Do.FANOUT)
+    return replace(
+        decision, lanes=tuple(run_attempt(turn, row, lanes[row.step_id]) for row in rows)
+    )
+
+
+def wake(turn: Turn) -> None:
+    """Note that a run that waited goes on."""
+    if turn.run.status in _WAITS.values():
+        turn.set(status=RunStatus.RUNNING, park_token=None)
+        turn.emit("run.resumed", generation=turn.run.generation, cause="wait_over")
+
+
+def _wait(turn: Turn) -> Decision:
+    """Park the driver until the first wait is over, at the latest until the run's deadline."""
+    run = turn.run
+    kinds = {wait.kind for wait in run.waiting.values()}
+    status = next(state for kind, state in _WAITS.items() if kind in kinds)
+    if status is not run.status:
+        turn.set(status=status)
+        turn.emit("run.waiting", status=status.value, steps=_waits(run.waiting))
+    ends = [wait.until for wait in run.waiting.values() if wait.until is not None]
+    if run.deadline is not None:
+        ends.append(run.deadline)
+    seconds = min([MAX_WAIT, *(math.ceil(end - turn.now) for end in ends)])
+    return Decision(run.run_id, run.generation, Do.WAIT, seconds=max(1, seconds))
+
+
+def _waits(waiting: dict[str, Wait]) -> list[Json]:
+    return [
+        {"step_id": step_id, "status": wait.kind.value, "until": wait.until}
+        for step_id, wait in waiting.items()
+    ]

@@ -1,0 +1,107 @@
+"""One decision in the making: the rows as they will be, and the events that say so."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from onward.domain.model import Effect, Event, Json, PlannedStep, Run, Step
+from onward.domain.protocol import Claim, Decision, Outcome, Resolved, RowsMissing, View
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+class Turn:
+    """Collects what one command changes. Reading a row the view lacks raises RowsMissing."""
+
+    def __init__(self, view: View, now: float) -> None:
+        """Start from the rows as read; `now` in epoch seconds."""
+        self.now = now
+        self.run: Run = view.run
+        self._view = view
+        self._steps: dict[str, Step] = {}
+        self._effects: dict[str, Effect] = {}
+        self._events: list[Event] = []
+
+    def set(self, **changes: object) -> None:
+        """Change fields of the run row."""
+        self.run = replace(self.run, **changes)  # type: ignore[arg-type]
+
+    def emit(self, event_type: str, *, start: int | None = None, **data: Json) -> None:
+        """Append to the log; `seq` is dense because only this line raises it."""
+        self.set(seq=self.run.seq + 1)
+        self._events.append(Event(self.run.seq, event_type, self.now, data, start))
+
+    def planned(self, key: str) -> PlannedStep:
+        """Return one planned step."""
+        return self.planned_all([key])[0]
+
+    def planned_all(self, keys: Iterable[str]) -> list[PlannedStep]:
+        """Return planned steps, asking for all that are missing at once."""
+        wanted = list(keys)
+        missing = frozenset(wanted) - self._view.plan.keys()
+        if missing:
+            raise RowsMissing(plan=missing)
+        return [self._view.plan[key] for key in wanted]
+
+    def step(self, step_id: str) -> Step | None:
+        """Return a step's row as it stands in this turn; None before its first claim."""
+        return self.steps([step_id])[0]
+
+    def steps(self, step_ids: Iterable[str]) -> list[Step | None]:
+        """Return step rows, asking for all that are missing at once."""
+        wanted = list(step_ids)
+        missing = frozenset(wanted) - self._view.steps.keys() - self._steps.keys()
+        if missing:
+            raise RowsMissing(steps=missing)
+        return [self._steps.get(step_id, self._view.steps.get(step_id)) for step_id in wanted]
+
+    def claimed(self, step_id: str) -> Step:
+        """Return the row of a step that the run row says was claimed."""
+        row = self.step(step_id)
+        if row is None:
+            raise LookupError(f"step {step_id} has no row although the run counts it as claimed")
+        return row
+
+    def effect(self, step_id: str) -> Effect | None:
+        """Return a write step's row in the ledger."""
+        if step_id in self._effects:
+            return self._effects[step_id]
+        if step_id not in self._view.effects:
+            raise RowsMissing(effects=frozenset({step_id}))
+        return self._view.effects[step_id]
+
+    def resolved(self, claims: Iterable[Claim]) -> list[Resolved]:
+        """Return the inputs of claims, asking for all that are missing at once."""
+        wanted = list(claims)
+        missing = frozenset(c for c in wanted if c.step_id not in self._view.inputs)
+        if missing:
+            raise RowsMissing(inputs=missing)
+        return [self._view.inputs[claim.step_id] for claim in wanted]
+
+    def put(self, step: Step) -> None:
+        """Write a step row in this turn's commit."""
+        self._steps[step.step_id] = step
+
+    def put_effect(self, effect: Effect) -> None:
+        """Write a ledger row in this turn's commit."""
+        self._effects[effect.step_id] = effect
+
+    def outcome(self, decision: Decision) -> Outcome:
+        """Close the turn: stamp the rows with the commit's last seq."""
+        seq = self.run.seq
+        return Outcome(
+            before=self._view.run,
+            run=self.run,
+            decision=replace(decision, seq=seq),
+            steps=tuple(
+                (self._view.steps.get(step.step_id), replace(step, at_seq=seq))
+                for step in self._steps.values()
+            ),
+            effects=tuple(
+                (self._view.effects.get(effect.step_id), effect)
+                for effect in self._effects.values()
+            ),
+            events=tuple(self._events),
+        )

@@ -1,0 +1,218 @@
+"""What goes into the state machine and what comes out of it.
+
+`decide(view, command, now)` answers with an Outcome, or raises RowsMissing naming the rows it
+needs to see; the caller reads them into the view and asks again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Final, TypeAlias
+
+from onward.domain.model import (
+    Effect,
+    Event,
+    Failure,
+    Json,
+    Payload,
+    PlannedStep,
+    Run,
+    Step,
+    Usage,
+    attempt_id,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Begin:
+    """An execution of the driver starts; open attempts are perhaps still running."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settle:
+    """The main lane asks what is next: after a Map, after a Park, or for a handoff."""
+
+
+@dataclass(frozen=True, slots=True)
+class Complete:
+    """An attempt's tool returned."""
+
+    step_id: str
+    fence: int
+    output: Payload
+    usage: Usage = field(default_factory=Usage)
+
+
+@dataclass(frozen=True, slots=True)
+class Fail:
+    """An attempt's tool raised. `jitter` in [0, 1) spreads the back-off."""
+
+    step_id: str
+    fence: int
+    failure: Failure
+    jitter: float = 0.0
+    usage: Usage = field(default_factory=Usage)
+
+
+@dataclass(frozen=True, slots=True)
+class Recover:
+    """The driver lost an attempt. `dead`: its process is gone for sure."""
+
+    step_id: str
+    fence: int
+    lane: int
+    cause: str
+    dead: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A running attempt tells how far it is; `fraction` in [0, 1]."""
+
+    step_id: str
+    fence: int
+    fraction: float
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Restart:
+    """The execution of this generation is dead: fence it and queue the next one."""
+
+    cause: str
+
+
+Command: TypeAlias = Begin | Settle | Complete | Fail | Recover | Report | Restart
+
+
+class Do(StrEnum):
+    """What the driver does next."""
+
+    STEP = "step"
+    FANOUT = "fanout"
+    WAIT = "wait"
+    DELAY = "delay"
+    HANDOFF = "handoff"
+    STOP = "stop"
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """The driver's next move; travels through Step Functions, so it carries ids only.
+
+    `timeout` and `seconds` are whole seconds. `function` is the pinned version's ARN.
+    """
+
+    run_id: str
+    generation: int
+    do: Do
+    step_id: str = ""
+    fence: int = 0
+    lane: int = 0
+    plan_key: str = ""
+    function: str = ""
+    timeout: int = 0
+    seconds: int = 0
+    seq: int = 0
+    lanes: tuple[Decision, ...] = ()
+
+    def to_json(self) -> dict[str, Json]:
+        """Return the document that the state machine reads, without what this move ignores."""
+        document: dict[str, Json] = {
+            "run_id": self.run_id,
+            "generation": self.generation,
+            "do": self.do.value,
+        }
+        if self.do in {Do.STEP, Do.DELAY}:
+            document |= {name: getattr(self, name) for name in _ATTEMPT_FIELDS}
+        if self.do in {Do.WAIT, Do.DELAY}:
+            document["seconds"] = self.seconds
+        if self.do is Do.WAIT:
+            document["seq"] = self.seq
+        if self.do is Do.FANOUT:
+            document["lanes"] = [lane.to_json() for lane in self.lanes]
+        return document
+
+    @property
+    def attempt_id(self) -> str:
+        """The id of the attempt to run."""
+        return attempt_id(self.step_id, self.fence)
+
+
+_ATTEMPT_FIELDS: Final = ("step_id", "fence", "lane", "plan_key", "function", "timeout")
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """A claim's input with every reference filled in, or why that cannot be done.
+
+    `digest` is the action version: the hash of tool and input. `items` counts a `for_each`.
+    """
+
+    payload: Payload | None = None
+    digest: str = ""
+    items: int = 0
+    fault: str | None = None
+
+
+@dataclass(slots=True)
+class View:
+    """What has been read of a run. A step or effect mapped to None has no row."""
+
+    run: Run
+    plan: dict[str, PlannedStep] = field(default_factory=dict)
+    steps: dict[str, Step | None] = field(default_factory=dict)
+    effects: dict[str, Effect | None] = field(default_factory=dict)
+    inputs: dict[str, Resolved] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A step that is about to be claimed: its id, planned step and fan-out index."""
+
+    step_id: str
+    plan_key: str
+    index: int | None = None
+
+
+class RowsMissing(LookupError):
+    """The view lacks these rows; read them and decide again. Inputs are claims to resolve."""
+
+    def __init__(
+        self,
+        plan: frozenset[str] = frozenset(),
+        steps: frozenset[str] = frozenset(),
+        effects: frozenset[str] = frozenset(),
+        inputs: frozenset[Claim] = frozenset(),
+    ) -> None:
+        """Name what is missing, by plan key, step id and claim."""
+        super().__init__(f"plan={sorted(plan)} steps={sorted(steps)} inputs={len(inputs)}")
+        self.plan = plan
+        self.steps = steps
+        self.effects = effects
+        self.inputs = inputs
+
+
+class AttemptClosed(LookupError):
+    """The attempt is not open, or another took it over: it may change nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The changed rows, new events and next move; equal `before` and `run` mean no commit.
+
+    `steps` and `effects` pair each row as it was read (None: a birth) with what it becomes.
+    """
+
+    before: Run
+    run: Run
+    decision: Decision
+    steps: tuple[tuple[Step | None, Step], ...] = ()
+    effects: tuple[tuple[Effect | None, Effect], ...] = ()
+    events: tuple[Event, ...] = ()
+
+    @property
+    def changes(self) -> bool:
+        """Whether there is anything to commit; every commit has an event."""
+        return bool(self.events)

@@ -1,0 +1,74 @@
+"""What a function reads from its environment, once per cold start.
+
+A stdlib dataclass on purpose: every handler imports this module on its cold path.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+PREFIX: Final = "ONWARD_"
+
+_DATA: Final = frozenset({"runs_table", "artifacts_bucket", "drills"})
+
+FUNCTION_FIELDS: Final[Mapping[str, frozenset[str]]] = {
+    "http_api": _DATA | {"idempotency_table", "execute_step_version"},
+    "start_run": _DATA | {"driver_arn"},
+    "execute_step": _DATA | {"idempotency_table"},
+    "recover": _DATA,
+    "settle": _DATA,
+    "park": _DATA,
+    "publish_outbox": frozenset({"start_queue_url"}),
+}
+"""Which function is given which fields. The template fills exactly these.
+
+Nothing that the driver invokes may name the driver: in one stack that is a cycle.
+"""
+
+
+class SettingMissing(LookupError):
+    """A function's environment lacks a variable that it needs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """One field per variable `ONWARD_<FIELD>`; a field that was not given is empty."""
+
+    runs_table: str = ""
+    idempotency_table: str = ""
+    artifacts_bucket: str = ""
+    start_queue_url: str = ""
+    driver_arn: str = ""
+    execute_step_version: str = ""
+    drills: str = "0"
+
+    @property
+    def allows_drills(self) -> bool:
+        """Whether tools that inject faults may be called on this stack."""
+        return self.drills == "1"
+
+
+def variable(field: str) -> str:
+    """Return the name of the environment variable that fills a field."""
+    return PREFIX + field.upper()
+
+
+def read(function: str, environ: Mapping[str, str]) -> Settings:
+    """Return the settings of one function; raises SettingMissing naming every absent variable."""
+    fields = FUNCTION_FIELDS[function]
+    missing = sorted(variable(field) for field in fields if not environ.get(variable(field)))
+    if missing:
+        raise SettingMissing(f"{function} needs {', '.join(missing)}")
+    return Settings(**{field: environ[variable(field)] for field in fields})
+
+
+@cache
+def settings(function: str) -> Settings:
+    """Return the settings of the function that this process runs, read once."""
+    return read(function, os.environ)
