@@ -187,7 +187,6 @@ def _check_cycles(drafts: dict[str, _Draft], pointer: str, faults: list[Fault]) 
             cycle: list[str] = list(reversed(error.args[1]))
             faults.append(Fault(f"{pointer}/steps", f"cycle: {' → '.join(cycle)}"))
             graph[cycle[0]].discard(cycle[1])
-            graph[cycle[1]].discard(cycle[0])
         else:
             return
 

@@ -1,0 +1,18 @@
+"""The HTTP client of Onward's API: what the command line and your own programs call."""
+
+from onward.client.api import Onward
+from onward.client.errors import ClientError, OnwardProblem, ServiceUnreachable
+from onward.client.shapes import Artifact, Event, Fault, Page, Snapshot, StepView
+
+__all__ = [
+    "Artifact",
+    "ClientError",
+    "Event",
+    "Fault",
+    "Onward",
+    "OnwardProblem",
+    "Page",
+    "ServiceUnreachable",
+    "Snapshot",
+    "StepView",
+]

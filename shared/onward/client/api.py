@@ -1,0 +1,116 @@
+"""The calls of the API (design: HTTP API), one method each."""
+
+from __future__ import annotations
+
+import uuid
+from typing import TYPE_CHECKING, Any, Self
+
+from onward.client.wire import BackOff, Wire
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import httpx
+
+    from onward.client.shapes import Artifact, Event, Page, Snapshot
+
+LONGEST_WAIT = 20.0
+
+
+class Onward:
+    """A caller's view of one Onward service.
+
+    Every method raises `OnwardProblem` when the service refuses and `ServiceUnreachable` when it
+    does not answer; what may pass by itself (throttling, a lost reply) is tried again first.
+    """
+
+    def __init__(
+        self,
+        api_url: str,
+        api_key: str,
+        *,
+        transport: httpx.BaseTransport | None = None,
+        back_off: BackOff | None = None,
+    ) -> None:
+        """Connect lazily; `transport` and `back_off` are seams for tests."""
+        self._wire = Wire(api_url, api_key, transport, back_off or BackOff())
+
+    def __enter__(self) -> Self:
+        """Return the client itself."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close the connections."""
+        self._wire.close()
+
+    def submit(
+        self,
+        workflow: str | None = None,
+        input: Any = None,  # noqa: A002 - the field's name in the API
+        *,
+        plan: Any = None,
+        key: str | None = None,
+        **options: Any,
+    ) -> Snapshot:
+        """Submit one run of a named workflow or of a plan; a lost reply cannot make it two.
+
+        `key` is the Idempotency-Key: the same key with the same body always names the same run.
+        Without one, a fresh key covers the tries of this call. `options` are the API's optional
+        members: `deadline_seconds`, `labels`, `budget`.
+        """
+        what = {"workflow": workflow} if plan is None else {"plan": plan}
+        body = {**what, "input": {} if input is None else input, **options}
+        headers = {"Idempotency-Key": key or uuid.uuid4().hex}
+        run: Snapshot = self._wire.ask("POST", "/runs", json=body, headers=headers, within=30.0)
+        return run
+
+    def get(self, run_id: str) -> Snapshot:
+        """Return the run as it stands."""
+        run: Snapshot = self._wire.ask("GET", f"/runs/{run_id}")
+        return run
+
+    def events(self, run_id: str, after: int = 0, wait: float = 0.0) -> Page:
+        """Return the events after `after`; hold the question up to `wait` (≤ 20) s for the next."""
+        page: Page = self._wire.ask("GET", **_page(run_id, after, wait))
+        return page
+
+    def watch(self, run_id: str, after: int = 0, *, patience: float = 60.0) -> Iterator[Event]:
+        """Yield every event after `after` once and in order, and end with the run.
+
+        A lost connection is taken up again from the last event; `patience` is how many seconds
+        in a row the service may be away.
+        """
+        while True:
+            request = _page(run_id, after, LONGEST_WAIT)
+            page: Page = self._wire.ask("GET", **request, within=patience, absent=True)
+            for event in page["events"]:
+                sequence = int(event["sequence"])
+                if sequence > after:
+                    after = sequence
+                    yield event
+            if page["ended"] and after >= page["as_of_seq"]:
+                return
+
+    def upload(self, name: str, body: bytes) -> Artifact:
+        """Store bytes and return the reference to pass as input."""
+        place = self._wire.ask("POST", "/uploads", json={"name": name, "size": len(body)})
+        self._wire.send_bytes(place["upload_url"], body, place.get("headers") or {})
+        artifact: Artifact = place["artifact"]
+        return artifact
+
+    def download(self, ref: str) -> bytes:
+        """Return the bytes of an artifact.
+
+        The redirect is followed by hand: the presigned address must not be sent the API key.
+        """
+        return self._wire.fetch_bytes(
+            self._wire.once("GET", f"/artifacts/{ref}").headers["Location"]
+        )
+
+
+def _page(run_id: str, after: int, wait: float) -> dict[str, Any]:
+    return {
+        "path": f"/runs/{run_id}/events",
+        "params": {"after": after, "wait": f"{wait:g}"},
+        "patience": wait,
+    }

@@ -1,0 +1,44 @@
+"""What can go wrong between a caller and the service.
+
+ClientError
+├── OnwardProblem       the service answered with a problem (RFC 9457), or its gateway did
+└── ServiceUnreachable  nobody answered, or somebody who is not Onward
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from onward.client.shapes import Fault
+
+
+class ClientError(Exception):
+    """The root of everything that the client raises."""
+
+
+class OnwardProblem(ClientError):
+    """The service refused. `code` is stable and meant for programs, `errors` names every fault."""
+
+    def __init__(
+        self,
+        code: str,
+        status: int,
+        detail: str,
+        errors: Sequence[Fault] = (),
+        *,
+        retryable: bool = False,
+    ) -> None:
+        """Keep the problem document's members."""
+        super().__init__(f"{code}: {detail}")
+        self.code = code
+        self.status = status
+        self.detail = detail
+        self.errors = list(errors)
+        self.retryable = retryable
+
+
+class ServiceUnreachable(ClientError):
+    """No answer from Onward. A request may or may not have been carried out."""

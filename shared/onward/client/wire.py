@@ -1,0 +1,176 @@
+"""One request, and the same request again when that is safe and may help.
+
+Every call of the API may be repeated: reads by nature, submissions by their Idempotency-Key,
+an upload because it only makes a place for bytes.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import httpx
+
+from onward.client.errors import OnwardProblem, ServiceUnreachable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from onward.client.errors import ClientError
+
+# What the gateway itself answers when it is throttled or its function is not there for a moment.
+_PASSING = frozenset({429, 502, 503, 504})
+# The request may have arrived. A refused connection is not among them: nothing runs there.
+_LOST = (httpx.ReadError, httpx.WriteError, httpx.RemoteProtocolError, httpx.ReadTimeout)
+_NO_ANSWER = 10.0
+_SLOWEST_PAUSE = 5.0
+_LOOPBACK = re.compile(r"https?://(localhost|127\.|\[::1\])")
+
+
+@dataclass
+class BackOff:
+    """Pauses that double up to 5 s, with full jitter; the clock and dice can be replaced."""
+
+    sleep: Callable[[float], None] = time.sleep
+    clock: Callable[[], float] = time.monotonic
+    jitter: Callable[[], float] = field(default=random.random)
+
+    def tries(self, seconds: float) -> Iterator[None]:
+        """Yield at once, then after a pause each, until `seconds` have passed since the first."""
+        end, pause = self.clock() + seconds, 0.2
+        while True:
+            yield
+            wait = pause * self.jitter()
+            if self.clock() + wait > end:
+                return
+            self.sleep(wait)
+            pause = min(pause * 2, _SLOWEST_PAUSE)
+
+
+class Wire:
+    """A connection to one API with one key."""
+
+    def __init__(
+        self,
+        api_url: str,
+        api_key: str,
+        transport: httpx.BaseTransport | None,
+        back_off: BackOff,
+    ) -> None:
+        """Open no connection yet; `transport` replaces the network in tests."""
+        self.back_off = back_off
+        self._url = api_url.rstrip("/")
+        self._http = httpx.Client(
+            transport=transport,
+            timeout=httpx.Timeout(_NO_ANSWER, connect=5.0),
+            # The environment's proxy and certificates are for what is not on this machine.
+            trust_env=not _LOOPBACK.match(self._url),
+        )
+        self._headers = {"Authorization": f"Bearer {api_key}"}
+
+    def close(self) -> None:
+        """Give the sockets back."""
+        self._http.close()
+
+    def once(
+        self, method: str, path: str, *, patience: float = 0.0, **request: Any
+    ) -> httpx.Response:
+        """Make one request; the answer is a success or a redirect.
+
+        `patience` is how long, in seconds, the service may hold the request before it answers.
+
+        Raises:
+            OnwardProblem: it answered with an error.
+            ServiceUnreachable: it did not answer.
+        """
+        headers = self._headers | request.pop("headers", {})
+        timeout = httpx.Timeout(_NO_ANSWER + patience, connect=5.0)
+        try:
+            answer = self._http.request(
+                method, self._url + path, headers=headers, timeout=timeout, **request
+            )
+        except (httpx.TransportError, httpx.InvalidURL) as error:
+            raise ServiceUnreachable(f"no answer from {self._url} ({_reason(error)})") from error
+        if answer.is_error:
+            raise problem_of(answer)
+        return answer
+
+    def ask(
+        self, method: str, path: str, *, within: float = 5.0, absent: bool = False, **request: Any
+    ) -> Any:
+        """Make a request, again while that may help and `within` seconds last; return its JSON.
+
+        `absent` also outlasts a service that is not there at all, as while it restarts.
+
+        Raises:
+            OnwardProblem: the last answer was an error.
+            ServiceUnreachable: the last try had no answer, or it was not Onward that answered.
+        """
+        failure: ClientError | None = None
+        for _ in self.back_off.tries(within):
+            try:
+                return _json(self.once(method, path, **request))
+            except OnwardProblem as problem:
+                if not (problem.retryable or problem.status in _PASSING):
+                    raise
+                failure = problem
+            except ServiceUnreachable as silence:
+                if not (absent or isinstance(silence.__cause__, _LOST)):
+                    raise
+                failure = silence
+        raise failure or ServiceUnreachable("not asked: no time was given")
+
+    def send_bytes(self, url: str, body: bytes, headers: dict[str, str]) -> None:
+        """PUT to a presigned address, which carries its own authorisation."""
+        self._store("PUT", url, content=body, headers=headers)
+
+    def fetch_bytes(self, url: str) -> bytes:
+        """GET from a presigned address."""
+        return self._store("GET", url).content
+
+    def _store(self, method: str, url: str, **request: Any) -> httpx.Response:
+        try:
+            answer = self._http.request(method, url, timeout=60.0, **request)
+        except httpx.TransportError as error:
+            raise ServiceUnreachable(f"no answer from the store ({_reason(error)})") from error
+        if answer.is_error:
+            raise OnwardProblem(
+                "store_refused", answer.status_code, f"the store answered {answer.status_code}"
+            )
+        return answer
+
+
+def problem_of(answer: httpx.Response) -> OnwardProblem:
+    """Read a problem document, or make one of what a gateway answered in its own words."""
+    try:
+        document = answer.json()
+    except ValueError:
+        document = None
+    if not isinstance(document, dict):
+        document = {}
+    return OnwardProblem(
+        code=str(document.get("code", f"http_{answer.status_code}")),
+        status=answer.status_code,
+        detail=str(
+            document.get("detail")
+            or document.get("title")
+            or document.get("message")
+            or answer.reason_phrase
+        ),
+        errors=document.get("errors") or (),
+        retryable=bool(document.get("retryable", False)),
+    )
+
+
+def _json(answer: httpx.Response) -> Any:
+    try:
+        return answer.json()
+    except ValueError as error:
+        raise ServiceUnreachable(f"{answer.request.url.host} answers, but not as Onward") from error
+
+
+def _reason(error: Exception) -> str:
+    return str(error) or type(error).__name__

@@ -1,0 +1,64 @@
+"""Find the tools and workflows that a deployment ships."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from importlib import import_module
+from importlib.util import find_spec
+from pkgutil import iter_modules
+from typing import TYPE_CHECKING
+
+from onward.sdk.tool import Tool, ToolRefused
+from onward.sdk.workflow import Workflow
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from onward.domain.plan import ToolSpec
+
+DRILLS = "drills"
+
+
+@dataclass(slots=True)
+class Catalogue:
+    """Every tool and workflow by name; names are unique."""
+
+    tools: dict[str, Tool] = field(default_factory=dict)
+    workflows: dict[str, Workflow] = field(default_factory=dict)
+
+    @property
+    def specs(self) -> dict[str, ToolSpec]:
+        """What plans are validated against."""
+        return {name: tool.spec for name, tool in self.tools.items()}
+
+    def collect(self, module: ModuleType) -> None:
+        """Add what a module defines; raises ToolRefused when two share a name."""
+        for value in vars(module).values():
+            if isinstance(value, Tool) and value.function.__module__ == module.__name__:
+                if self.tools.setdefault(value.name, value) is not value:
+                    raise ToolRefused(f"two tools are called {value.name!r}")
+            elif isinstance(value, Workflow):
+                if self.workflows.setdefault(value.name, value) is not value:
+                    raise ToolRefused(f"two workflows are called {value.name!r}")
+
+
+def load_catalogue(package: str = "workflows", *, drills: bool = False) -> Catalogue:
+    """Import `<package>.*.tools` and `.plan`; tools that inject faults only where allowed."""
+    catalogue = Catalogue()
+    for found in iter_modules(import_module(package).__path__, f"{package}."):
+        if not found.ispkg or (found.name == f"{package}.{DRILLS}" and not drills):
+            continue
+        for part in ("tools", "plan"):
+            name = f"{found.name}.{part}"
+            if find_spec(name) is not None:
+                catalogue.collect(import_module(name))
+    return catalogue
+
+
+def load_tool(entry: str) -> Tool:
+    """Import one tool by its entry `module:function`, and nothing else of the catalogue."""
+    module, _, name = entry.partition(":")
+    found = getattr(import_module(module), name)
+    if not isinstance(found, Tool):
+        raise ToolRefused(f"{entry} is not a tool")
+    return found

@@ -1,0 +1,108 @@
+"""What a tool is given besides its input."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+from onward.domain.model import Usage, attempt_id
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from onward.sdk.artifact import Artifact
+
+
+class Artifacts(Protocol):
+    """Where artifacts live. Implementations are bound to one tenant."""
+
+    def get(self, artifact: Artifact) -> bytes:
+        """Return the bytes; raises InvalidInput when there are none."""
+        ...
+
+    def put(self, name: str, body: bytes, content_type: str) -> Artifact:
+        """Store under the content's hash: the same bytes have the same reference."""
+        ...
+
+    def put_first(self, key: str, name: str, body: bytes, content_type: str) -> Artifact:
+        """Store under a key unless it is taken; return what the key holds."""
+        ...
+
+
+class Log(Protocol):
+    """A structured logger; fields become JSON members. Never log a payload."""
+
+    def info(self, message: str, **fields: object) -> None:
+        """Write one line."""
+        ...
+
+    def warning(self, message: str, **fields: object) -> None:
+        """Write one line that somebody should look at."""
+        ...
+
+
+@dataclass(slots=True)
+class StepContext:
+    """One attempt at a step.
+
+    `idempotency_key` is the same for every attempt of the same action; hand it, and `fence`,
+    to whatever is written to. `deadline` is epoch seconds: the process ends one second later.
+    """
+
+    run_id: str
+    step_id: str
+    fence: int
+    idempotency_key: str
+    deadline: float
+    artifacts: Artifacts
+    log: Log
+    clock: Callable[[], float]
+    report: Callable[[float, str], None]
+    spent: Usage = field(default_factory=Usage)
+    _reported_at: float = 0.0
+
+    @property
+    def attempt(self) -> int:
+        """The number of this try; the same number as the fence."""
+        return self.fence
+
+    @property
+    def attempt_id(self) -> str:
+        """The id of this try."""
+        return attempt_id(self.step_id, self.fence)
+
+    def remaining(self) -> float:
+        """Return seconds until the deadline, never less than 0."""
+        return max(0.0, self.deadline - self.clock())
+
+    def progress(self, fraction: float, note: str = "") -> None:
+        """Tell watchers how far this attempt is (0 to 1); at most one event a second."""
+        now = self.clock()
+        if now - self._reported_at >= 1.0:
+            self._reported_at = now
+            self.report(min(1.0, max(0.0, fraction)), note)
+
+    def usage(self, input_tokens: int, output_tokens: int, model: str = "") -> None:
+        """Add what a model call cost; it is committed with the attempt's outcome."""
+        self.spent += Usage(input_tokens, output_tokens)
+        if model:
+            self.log.info("model call", model=model)
+
+    def get_artifact(self, artifact: Artifact) -> bytes:
+        """Return an artifact's bytes."""
+        return self.artifacts.get(artifact)
+
+    def put_artifact(
+        self, name: str, body: bytes, content_type: str = "application/octet-stream"
+    ) -> Artifact:
+        """Store bytes under their hash; repeating it changes nothing."""
+        return self.artifacts.put(name, body, content_type)
+
+    def publish_artifact(
+        self, name: str, body: bytes, content_type: str = "application/octet-stream"
+    ) -> Artifact:
+        """Store bytes once per action: the first write wins, a repeat is told what it wrote.
+
+        This is a native idempotent write: the receiver (S3, `If-None-Match: *`) honours the key.
+        """
+        return self.artifacts.put_first(self.idempotency_key, name, body, content_type)

@@ -1,0 +1,151 @@
+"""Tools: typed functions with a recovery policy."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from functools import cached_property
+from inspect import get_annotations, signature
+from typing import TYPE_CHECKING, Any, Final, Literal, cast
+
+from pydantic import BaseModel, TypeAdapter
+
+from onward.domain.limits import MAX_STEP_TIMEOUT
+from onward.domain.model import Policy
+from onward.domain.plan import ToolSpec
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from onward.domain.model import Json
+    from onward.sdk.context import StepContext
+
+Effect = Literal["read", "write"]
+Idempotency = Literal["native", "probe", "fenced", "none"]
+
+_PARAMETERS: Final = 2
+
+
+class ToolRefused(TypeError):
+    """A tool's declaration contradicts itself; said at import, before anything runs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Retry:
+    """How often a step is tried in all, and how its back-off grows (seconds, full jitter)."""
+
+    attempts: int = 4
+    base: float = 1.0
+    cap: float = 60.0
+
+
+class Tool:
+    """A registered function; call it with a context and an instance of its input model."""
+
+    def __init__(
+        self, function: Callable[..., Any], name: str, policy: Policy, *, expands: bool
+    ) -> None:
+        """Check the signature `(ctx, request: Model) -> Model`."""
+        self.function = function
+        self.name = name
+        self.policy = policy
+        self.expands = expands
+        self.entry = f"{function.__module__}:{function.__qualname__}"
+        if len(signature(function).parameters) != _PARAMETERS:
+            raise ToolRefused(f"tool {name}: takes (ctx, request), nothing else")
+
+    def __call__(self, ctx: StepContext, request: BaseModel) -> Any:  # noqa: ANN401
+        """Run the function; its output is whatever the function declares."""
+        return self.function(ctx, request)
+
+    @cached_property
+    def input_model(self) -> type[BaseModel]:
+        """The Pydantic model of the request."""
+        name = list(signature(self.function).parameters)[1]
+        model = self._annotation(name)
+        if not (isinstance(model, type) and issubclass(model, BaseModel)):
+            raise ToolRefused(f"tool {self.name}: {name} must be a Pydantic model")
+        return model
+
+    @cached_property
+    def output(self) -> TypeAdapter[Any]:
+        """The type that checkpoints of this tool are decoded into."""
+        return TypeAdapter(self._annotation("return"))
+
+    @property
+    def spec(self) -> ToolSpec:
+        """What plans are validated against."""
+        fields = self.input_model.model_fields
+        names = {field.alias or name for name, field in fields.items()}
+        open_ended = self.input_model.model_config.get("extra") == "allow"
+        return ToolSpec(
+            name=self.name,
+            entry=self.entry,
+            policy=self.policy,
+            required=frozenset(
+                field.alias or name for name, field in fields.items() if field.is_required()
+            ),
+            fields=None if open_ended else frozenset(names),
+            expands=self.expands,
+        )
+
+    def round_trip(self, value: Any) -> Json:  # noqa: ANN401
+        """Encode an output and decode it again, so that the first run sees what a replay sees."""
+        text = self.output.dump_json(value)
+        again = self.output.validate_json(text)
+        return cast("Json", self.output.dump_python(again, mode="json"))
+
+    def _annotation(self, name: str) -> Any:  # noqa: ANN401
+        annotations = get_annotations(self.function)
+        if name not in annotations:
+            raise ToolRefused(f"tool {self.name}: {name} has no type")
+        found = annotations[name]
+        if isinstance(found, str):
+            module = sys.modules[self.function.__module__]
+            return eval(found, vars(module))  # noqa: S307 - the author's own annotation
+        return found
+
+
+def tool(  # noqa: PLR0913 - one keyword a policy
+    *,
+    effect: Effect,
+    timeout: int = 60,
+    retry: Retry | None = None,
+    idempotency: Idempotency | None = None,
+    key_ttl: float | None = None,
+    settles_after: float = 30.0,
+    name: str | None = None,
+    expands: bool = False,
+) -> Callable[[Callable[..., Any]], Tool]:
+    """Register a tool. `timeout`, `key_ttl` and `settles_after` are seconds.
+
+    A write tool says how an unknown outcome is found out: `native` (the receiver honours the
+    idempotency key, for `key_ttl` seconds; None: for ever), `fenced` (the receiver rejects
+    lower fences), `none` (a person is asked). `probe` comes with its issue. Raises ToolRefused
+    for a write tool without a policy.
+    """
+    retry = retry or Retry()
+
+    def register(function: Callable[..., Any]) -> Tool:
+        label = name or function.__name__
+        if effect == "write" and idempotency is None:
+            raise ToolRefused(f"tool {label}: a write tool declares its idempotency")
+        if effect == "read" and idempotency is not None:
+            raise ToolRefused(f"tool {label}: a read tool needs no idempotency")
+        if not 1 <= timeout <= MAX_STEP_TIMEOUT:
+            raise ToolRefused(f"tool {label}: timeout is 1 to {MAX_STEP_TIMEOUT} seconds")
+        if retry.attempts < 1:
+            raise ToolRefused(f"tool {label}: at least one attempt")
+        policy = Policy(
+            effect=effect,
+            idempotency=idempotency,
+            attempts=retry.attempts,
+            backoff_base=retry.base,
+            backoff_cap=retry.cap,
+            timeout=timeout,
+            settles_after=settles_after,
+            key_ttl=key_ttl,
+        )
+        return Tool(function, label, policy, expands=expands)
+
+    return register

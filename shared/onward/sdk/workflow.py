@@ -1,0 +1,87 @@
+"""Workflows: named plans that ship with the code."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from pydantic import ValidationError
+
+from onward.domain.errors import Fault, InvalidRequest
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pydantic import BaseModel
+
+    from onward.domain.model import Json
+    from onward.sdk.tool import Tool
+
+
+def ref(path: str) -> dict[str, Json]:
+    """Stand for a value of the run: `input.x`, `steps.<id>.field`, or `item` in a for_each."""
+    return {"$ref": path}
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step of a workflow. What its references name comes first; `after` adds to that.
+
+    `for_each` runs the tool once per item of a list; its output is the list of theirs.
+    """
+
+    id: str
+    tool: Tool
+    input: Mapping[str, Json] = field(default_factory=dict)
+    after: Sequence[str] = ()
+    for_each: Json = None
+    optional: bool = False
+    timeout: int | None = None
+
+    def document(self) -> dict[str, Json]:
+        """Return the step as `POST /runs` would take it in a plan."""
+        step: dict[str, Json] = {
+            "id": self.id,
+            "tool": self.tool.name,
+            "input": dict(self.input),
+        }
+        if self.after:
+            step["after"] = list(self.after)
+        if self.for_each is not None:
+            step["for_each"] = self.for_each
+        if self.optional:
+            step["optional"] = True
+        if self.timeout is not None:
+            step["timeout"] = self.timeout
+        return step
+
+
+@dataclass(frozen=True, slots=True)
+class Workflow:
+    """A named plan with a typed input. A run's result is the output of the last step."""
+
+    name: str
+    version: int
+    input: type[BaseModel]
+    steps: Sequence[Step]
+
+    def document(self) -> dict[str, Json]:
+        """Return the plan document."""
+        return {"steps": [step.document() for step in self.steps]}
+
+    def check_input(self, value: Json) -> Json:
+        """Return the input with defaults filled in; raises InvalidRequest naming each fault."""
+        return checked(self.input, value, "/input")
+
+
+def checked(model: type[BaseModel], value: Json, pointer: str) -> Json:
+    """Validate JSON against a model; raises InvalidRequest with a pointer for each fault."""
+    try:
+        return model.model_validate(value).model_dump(mode="json", by_alias=True)
+    except ValidationError as error:
+        faults = tuple(
+            Fault("/".join([pointer, *map(str, item["loc"])]), item["msg"])
+            for item in error.errors(include_url=False)
+        )
+        message = "; ".join(f"{fault.pointer}: {fault.message}" for fault in faults)
+        raise InvalidRequest(message, faults) from error
