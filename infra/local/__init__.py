@@ -1,1 +1,1 @@
-"""The embedded stack: the same template, on this machine."""
+"""The service on this machine: an emulator process, the same template, no cloud account."""

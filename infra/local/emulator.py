@@ -1,0 +1,188 @@
+"""The emulator process: on loopback only, in its own process group, data in its state directory.
+
+Whether it runs is told by a lock that the process holds for its whole life, never by a process
+number: those are reused. Its data is written when it is asked to end (SIGTERM), not before.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+from http import HTTPStatus
+from http.client import HTTPConnection, HTTPException
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+LOOPBACK: Final = "127.0.0.1"
+ROOT: Final = Path(__file__).resolve().parents[2]
+
+_LOCK: Final = "emulator.lock"
+_START_SECONDS: Final = 30
+_STOP_SECONDS: Final = 60
+_PASSED_ON: Final = ("PATH", "LANG", "LC_ALL", "TZ")
+
+_children: Final[dict[int, subprocess.Popen[bytes]]] = {}
+"""Emulators that this very process started: they must be reaped when they end."""
+
+
+class LocalStackError(RuntimeError):
+    """The local stack cannot do what was asked; the text says what to do."""
+
+
+class PortTaken(LocalStackError):
+    """Something else already answers on the port."""
+
+
+class EmulatorFailed(LocalStackError):
+    """The emulator ended or did not answer in time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Emulator:
+    """A running emulator. Its process number is also that of its process group."""
+
+    pid: int
+    port: int
+
+    @property
+    def endpoint(self) -> str:
+        """The URL every AWS client and worker of this stack uses."""
+        return f"http://{LOOPBACK}:{self.port}"
+
+
+@contextmanager
+def exclusive(state: Path) -> Iterator[None]:
+    """Let one `up` or `down` at a time work on a state directory; others wait."""
+    state.mkdir(parents=True, exist_ok=True)
+    with (state / "command.lock").open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def running(state: Path) -> Emulator | None:
+    """Return the emulator that holds this state directory."""
+    path = state / _LOCK
+    if not path.exists():
+        return None
+    with path.open("r+") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return Emulator(**json.load(lock))
+    return None
+
+
+def start(state: Path, port: int) -> Emulator:
+    """Start the emulator on a state directory and wait until it answers.
+
+    Raises PortTaken before anything is started, EmulatorFailed with the end of its log.
+    """
+    if _answers(port):
+        raise PortTaken(
+            f"port {port} of {LOOPBACK} is already in use; choose another with --port,"
+            " or stop what listens there"
+        )
+    log = state / "emulator.log"
+    (state / "tmp").mkdir(exist_ok=True)
+    with (state / _LOCK).open("w") as lock, log.open("w") as output:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        process = subprocess.Popen(
+            [sys.executable, "-m", "infra.local.launch"],
+            cwd=ROOT,
+            env=_environment(state, port),
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            pass_fds=[lock.fileno()],
+            start_new_session=True,
+        )
+        emulator = Emulator(process.pid, port)
+        json.dump(asdict(emulator), lock)
+    _children[process.pid] = process
+    deadline = time.monotonic() + _START_SECONDS
+    while not _is_healthy(emulator):
+        if process.poll() is not None or time.monotonic() > deadline:
+            _end_group(emulator.pid)
+            raise EmulatorFailed(f"the emulator did not start; {log} ends with:\n{_tail(log)}")
+        time.sleep(0.02)
+    return emulator
+
+
+def stop(state: Path) -> bool:
+    """End the emulator of a state directory and all its workers; return whether there was one.
+
+    It is asked first, so that it writes its data; what is left of its group is killed.
+    """
+    emulator = running(state)
+    if emulator is None:
+        return False
+    with suppress(ProcessLookupError):
+        os.kill(emulator.pid, signal.SIGTERM)
+    deadline = time.monotonic() + _STOP_SECONDS
+    while running(state) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    _end_group(emulator.pid)
+    return True
+
+
+def _environment(state: Path, port: int) -> dict[str, str]:
+    """Return all the emulator sees: nothing of the caller's AWS accounts, proxies or settings."""
+    scratch = str(state / "tmp")
+    kept = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
+    return kept | {
+        "HOME": scratch,
+        "TMPDIR": scratch,
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "AWS_CONFIG_FILE": os.devnull,
+        "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
+        "AWS_EC2_METADATA_DISABLED": "true",
+        "BIND_HOST": LOOPBACK,
+        "MINISTACK_HOST": LOOPBACK,
+        "GATEWAY_PORT": str(port),
+        "PERSIST_STATE": "1",
+        "STATE_DIR": str(state / "services"),
+        "S3_PERSIST": "1",
+        "S3_DATA_DIR": str(state / "objects"),
+        "SFTP_ENABLED": "0",
+        "IOT_MTLS_ENABLED": "0",
+        "LOG_LEVEL": "INFO",
+    }
+
+
+def _answers(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex((LOOPBACK, port)) == 0
+
+
+def _is_healthy(emulator: Emulator) -> bool:
+    connection = HTTPConnection(LOOPBACK, emulator.port, timeout=1)
+    try:
+        connection.request("GET", "/_ministack/health")
+        return connection.getresponse().status == HTTPStatus.OK
+    except (OSError, HTTPException):
+        return False
+    finally:
+        connection.close()
+
+
+def _end_group(pid: int) -> None:
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(pid, signal.SIGKILL)
+    child = _children.pop(pid, None)
+    if child is not None:
+        child.wait()
+
+
+def _tail(log: Path, lines: int = 15) -> str:
+    return "\n".join(log.read_text(errors="replace").splitlines()[-lines:])

@@ -1,0 +1,142 @@
+"""The local stack as one thing: bring it up, look at it, take it down.
+
+Everything lives in the state directory; two stacks with their own port and directory never meet.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import secrets
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from infra.local import assembly, emulator
+from infra.local.deploy import client, deploy
+from infra.local.emulator import Emulator, LocalStackError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+DEFAULT_PORT: Final = 8787
+TENANT: Final = "dev"
+ROLES: Final = ("submitter", "operator")
+
+_FILE: Final = "stack.json"
+
+
+class OtherPort(LocalStackError):
+    """The state directory is served already, on another port than the one asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stack:
+    """A stack that is up, as `stack.json` records it."""
+
+    api_url: str
+    ws_url: str
+    endpoint_url: str
+    api_key: str
+    state_dir: str
+    pid: int
+    port: int
+    outputs: dict[str, str] = field(default_factory=dict)
+
+
+def up(port: int | None, state: Path, *, drills: bool = False) -> Stack:
+    """Start the emulator unless it runs, deploy what changed, and return where everything is.
+
+    Without a port the one of last time is taken, else 8787. Raises PortTaken, OtherPort,
+    SynthesisFailed, EmulatorFailed or DeploymentFailed, each a LocalStackError.
+    """
+    state = state.resolve()
+    with emulator.exclusive(state):
+        _keep_out_of_version_control(state)
+        known = _read(state)
+        running = _serving(state, port)
+        built = assembly.synthesise(drills=drills)
+        if running is None:
+            running = emulator.start(state, port or (known.port if known else DEFAULT_PORT))
+        outputs = deploy(built, running.endpoint)
+        key = known.api_key if known else new_key()
+        _grant(running, outputs["RunsTable"], key)
+        stack = Stack(
+            api_url=f"{running.endpoint}/_aws/execute-api/{outputs['ApiId']}",
+            ws_url="",
+            endpoint_url=running.endpoint,
+            api_key=key,
+            state_dir=str(state),
+            pid=running.pid,
+            port=running.port,
+            outputs=outputs,
+        )
+        _write(state, stack)
+    return stack
+
+
+def down(state: Path) -> bool:
+    """Stop the stack of a state directory, keeping its data; return whether it ran."""
+    state = state.resolve()
+    if not state.exists():
+        return False
+    with emulator.exclusive(state):
+        return emulator.stop(state)
+
+
+def status(state: Path) -> Stack | None:
+    """Return the stack of a state directory if it is up."""
+    state = state.resolve()
+    return _read(state) if emulator.running(state) else None
+
+
+def new_key() -> str:
+    """Return a fresh key of the development tenant."""
+    return f"ow_{TENANT}_{secrets.token_urlsafe(24)}"
+
+
+def _serving(state: Path, port: int | None) -> Emulator | None:
+    found = emulator.running(state)
+    if found is not None and port not in {None, found.port}:
+        raise OtherPort(
+            f"{state} is already served on port {found.port}; stop it first with"
+            f" onward down --state {state}, or give another --state"
+        )
+    return found
+
+
+def _grant(running: Emulator, table: str, key: str) -> None:
+    """Store the key's row; the key itself is nowhere but in the state file."""
+    digest = hashlib.sha256(key.encode()).hexdigest()
+    client("dynamodb", running.endpoint).put_item(
+        TableName=table,
+        Item={
+            "pk": {"S": f"TENANT#{TENANT}"},
+            "sk": {"S": f"KEY#{digest}"},
+            "tenant": {"S": TENANT},
+            "subject": {"S": "developer"},
+            "roles": {"L": [{"S": role} for role in ROLES]},
+            "schema": {"N": "1"},
+        },
+    )
+
+
+def _keep_out_of_version_control(state: Path) -> None:
+    (state / ".gitignore").write_text("*\n")
+
+
+def _read(state: Path) -> Stack | None:
+    try:
+        return Stack(**json.loads((state / _FILE).read_text()))
+    except (FileNotFoundError, ValueError, TypeError):
+        return None
+
+
+def _write(state: Path, stack: Stack) -> None:
+    """Replace the state file in one move; only its owner may read it, for it holds the key."""
+    draft = state / f"{_FILE}.new"
+    draft.unlink(missing_ok=True)
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "w") as file:
+        json.dump(asdict(stack), file, indent=2)
+    draft.replace(state / _FILE)

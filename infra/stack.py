@@ -1,0 +1,148 @@
+"""The whole service: what it is made of, and who may do what to which part."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from aws_cdk import CfnOutput, Stack
+from aws_cdk import aws_lambda as lambda_
+
+from infra import bundle
+from infra.driver import Driven, Driver
+from infra.function import ARCHITECTURE, RUNTIME, Function, Package
+from infra.http import TIMEOUT as HTTP_TIMEOUT
+from infra.http import Http
+from infra.outbox import START_TIMEOUT, Outbox
+from infra.state import State
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from constructs import Construct
+
+STEP_TIMEOUT: Final = 900
+"""Seconds, the Lambda limit; a step's own time-out is shorter and ends its process."""
+
+
+class OnwardStack(Stack):
+    """Onward in one stack.
+
+    Context: `onward:drills` ("1" lets tools inject faults), `onward:state` ("destroy" deletes the
+    data together with the stack), `onward:layer` ("none" where the functions find their
+    dependencies in the environment, or a directory that holds a built layer).
+    """
+
+    def __init__(self, scope: Construct, identifier: str) -> None:
+        super().__init__(scope, identifier)
+        self.state: Final = State(self, "State", keep=self._context("state") != "destroy")
+        self.outbox: Final = Outbox(self, "Outbox")
+        package = self._package()
+        data = {
+            "runs_table": self.state.runs.table_name,
+            "artifacts_bucket": self.state.artifacts.bucket_name,
+            "drills": "1" if self._context("drills") == "1" else "0",
+        }
+        tables = data | {"idempotency_table": self.state.idempotency.table_name}
+        self.driven: Final = Driven(
+            execute_step=Function(
+                self, "execute_step", package, tables, timeout=STEP_TIMEOUT, memory=1024
+            ),
+            recover=Function(self, "recover", package, data, timeout=60),
+            settle=Function(self, "settle", package, data, timeout=60),
+            park=Function(self, "park", package, data, timeout=60),
+        )
+        self.driver: Final = Driver(self, "Driver", self.driven)
+        version = self.driven.execute_step.current_version.function_arn
+        self.http_api: Final = Function(
+            self,
+            "http_api",
+            package,
+            tables | {"execute_step_version": version},
+            timeout=HTTP_TIMEOUT,
+        )
+        self.start_run: Final = Function(
+            self,
+            "start_run",
+            package,
+            data | {"driver_arn": self.driver.machine.state_machine_arn},
+            timeout=START_TIMEOUT,
+        )
+        self.publish_outbox: Final = Function(
+            self, "publish_outbox", package, {"start_queue_url": self.outbox.start.queue_url}
+        )
+        self.http: Final = Http(self, "Http", self.http_api)
+        self._connect()
+        self._grant()
+        self._output(version)
+
+    def _package(self) -> Package:
+        with tempfile.TemporaryDirectory() as scratch:
+            code = bundle.build_code(Path(scratch))
+            asset = lambda_.Code.from_asset(str(code.path), asset_hash=code.digest)
+            # The asset is copied when a function binds it, so bind it while the archive exists.
+            asset.bind(self)
+            return Package(code=asset, layers=self._layers())
+
+    def _layers(self) -> Sequence[lambda_.ILayerVersion]:
+        chosen = self._context("layer")
+        if chosen == "none":
+            return []
+        built = bundle.build_layer(bundle.ROOT / "cdk.out", ARCHITECTURE)
+        return [
+            lambda_.LayerVersion(
+                self,
+                "Dependencies",
+                code=lambda_.Code.from_asset(str(built.path), asset_hash=built.digest),
+                compatible_runtimes=[RUNTIME],
+                description="Locked dependencies of Onward's functions",
+            )
+        ]
+
+    def _connect(self) -> None:
+        self.outbox.publish(self.state.runs, self.publish_outbox)
+        self.outbox.consume(self.start_run)
+        self.driver.let_start(self.start_run)
+
+    def _grant(self) -> None:
+        driven = self.driven
+        self.state.let_commit(
+            self.http_api,
+            self.start_run,
+            driven.execute_step,
+            driven.recover,
+            driven.settle,
+            driven.park,
+        )
+        self.state.let_remember(self.http_api, driven.execute_step)
+        self.state.let_store(self.http_api, driven.execute_step, driven.recover, driven.settle)
+
+    def _output(self, version: str) -> None:
+        values = {
+            "ApiId": self.http.api.api_id,
+            "ApiUrl": self.http.api.api_endpoint,
+            "RunsTable": self.state.runs.table_name,
+            "IdempotencyTable": self.state.idempotency.table_name,
+            "ArtifactsBucket": self.state.artifacts.bucket_name,
+            "StartQueueUrl": self.outbox.start.queue_url,
+            "StartDeadUrl": self.outbox.start_dead.queue_url,
+            "StreamDeadUrl": self.outbox.stream_dead.queue_url,
+            "DriverArn": self.driver.machine.state_machine_arn,
+            "ExecuteStepVersion": version,
+        }
+        functions = {
+            "HttpApiFunction": self.http_api,
+            "StartRunFunction": self.start_run,
+            "ExecuteStepFunction": self.driven.execute_step,
+            "RecoverFunction": self.driven.recover,
+            "SettleFunction": self.driven.settle,
+            "ParkFunction": self.driven.park,
+            "PublishOutboxFunction": self.publish_outbox,
+        }
+        named = {name: function.function_name for name, function in functions.items()}
+        for name, value in (values | named).items():
+            CfnOutput(self, name, value=value)
+
+    def _context(self, name: str) -> str:
+        return str(self.node.try_get_context(f"onward:{name}") or "")

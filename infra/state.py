@@ -1,0 +1,127 @@
+"""What must outlive everything else: the runs, the idempotency records and the artifacts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from aws_cdk import Duration, RemovalPolicy
+from aws_cdk import aws_dynamodb as dynamodb
+from aws_cdk import aws_s3 as s3
+from constructs import Construct
+
+if TYPE_CHECKING:
+    from infra.function import Function
+
+_COMMIT: Final = (
+    "dynamodb:GetItem",
+    "dynamodb:BatchGetItem",
+    "dynamodb:Query",
+    "dynamodb:PutItem",
+    "dynamodb:UpdateItem",
+    "dynamodb:BatchWriteItem",
+    "dynamodb:ConditionCheckItem",
+)
+"""What reading and committing needs: no scan, and no deletion, which is left to the expiry."""
+
+_REMEMBER: Final = (
+    "dynamodb:GetItem",
+    "dynamodb:PutItem",
+    "dynamodb:UpdateItem",
+    "dynamodb:DeleteItem",
+)
+"""What Powertools' idempotency layer calls."""
+
+_STRING: Final = dynamodb.AttributeType.STRING
+
+
+class State(Construct):
+    """Two tables and a bucket. With `keep` they survive the destruction of the stack."""
+
+    def __init__(self, scope: Construct, identifier: str, *, keep: bool) -> None:
+        super().__init__(scope, identifier)
+        self._removal = RemovalPolicy.RETAIN if keep else RemovalPolicy.DESTROY
+        self.runs: Final = self._runs_table()
+        self.idempotency: Final = dynamodb.Table(
+            self,
+            "Idempotency",
+            partition_key=dynamodb.Attribute(name="id", type=_STRING),
+            time_to_live_attribute="expiration",
+            billing_mode=dynamodb.BillingMode.PAY_PER_REQUEST,
+            point_in_time_recovery_specification=_recovery(),
+            removal_policy=self._removal,
+        )
+        self.artifacts: Final = self._artifacts_bucket()
+
+    def let_commit(self, *functions: Function) -> None:
+        """Let functions read runs and commit to them."""
+        for function in functions:
+            self.runs.grant(function, *_COMMIT)
+
+    def let_remember(self, *functions: Function) -> None:
+        """Let functions keep idempotency records."""
+        for function in functions:
+            self.idempotency.grant(function, *_REMEMBER)
+
+    def let_store(self, *functions: Function) -> None:
+        """Let functions put artifacts and get them; nobody may delete one."""
+        for function in functions:
+            self.artifacts.grant_read(function)
+            self.artifacts.grant_put(function)
+
+    def _runs_table(self) -> dynamodb.Table:
+        table = dynamodb.Table(
+            self,
+            "Runs",
+            partition_key=dynamodb.Attribute(name="pk", type=_STRING),
+            sort_key=dynamodb.Attribute(name="sk", type=_STRING),
+            stream=dynamodb.StreamViewType.NEW_IMAGE,
+            time_to_live_attribute="expires_at",
+            billing_mode=dynamodb.BillingMode.PAY_PER_REQUEST,
+            point_in_time_recovery_specification=_recovery(),
+            removal_policy=self._removal,
+        )
+        # Never `seq`: it moves with every step, and each move would write to the index as well.
+        table.add_global_secondary_index(
+            index_name="by_tenant",
+            partition_key=dynamodb.Attribute(name="tenant_pk", type=_STRING),
+            sort_key=dynamodb.Attribute(name="created_at", type=_STRING),
+            projection_type=dynamodb.ProjectionType.INCLUDE,
+            non_key_attributes=["status", "workflow", "run_id", "ended_at"],
+        )
+        # Sparse: a run carries these two only while somebody must look at it when nothing moves.
+        table.add_global_secondary_index(
+            index_name="due",
+            partition_key=dynamodb.Attribute(name="due_shard", type=_STRING),
+            sort_key=dynamodb.Attribute(name="due_at", type=dynamodb.AttributeType.NUMBER),
+            projection_type=dynamodb.ProjectionType.KEYS_ONLY,
+        )
+        return table
+
+    def _artifacts_bucket(self) -> s3.Bucket:
+        return s3.Bucket(
+            self,
+            "Artifacts",
+            enforce_ssl=True,
+            minimum_tls_version=1.2,
+            block_public_access=s3.BlockPublicAccess.BLOCK_ALL,
+            encryption=s3.BucketEncryption.S3_MANAGED,
+            object_ownership=s3.ObjectOwnership.BUCKET_OWNER_ENFORCED,
+            removal_policy=self._removal,
+            lifecycle_rules=[
+                s3.LifecycleRule(abort_incomplete_multipart_upload_after=Duration.days(1))
+            ],
+            # Any origin: the presigned URL is the credential, and browsers send no other here.
+            cors=[
+                s3.CorsRule(
+                    allowed_origins=["*"],
+                    allowed_methods=[s3.HttpMethods.GET, s3.HttpMethods.PUT],
+                    allowed_headers=["*"],
+                    exposed_headers=["ETag"],
+                    max_age=3600,
+                )
+            ],
+        )
+
+
+def _recovery() -> dynamodb.PointInTimeRecoverySpecification:
+    return dynamodb.PointInTimeRecoverySpecification(point_in_time_recovery_enabled=True)
