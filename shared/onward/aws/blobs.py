@@ -1,0 +1,136 @@
+"""Bytes in S3: artifacts, uploads and large payloads. Every key starts with its tenant.
+
+    art_<sha256>   {tenant}/artifacts/<sha256>    content addressed, by tools
+    pub_<sha256>   {tenant}/published/<sha256>    first write wins under an idempotency key
+    upl_<id>       {tenant}/uploads/<id>          presigned, by clients
+    pay_<sha256>   {tenant}/payloads/<sha256>     inputs and outputs over 4 KB
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any, Final
+from urllib.parse import quote, unquote
+
+from botocore.exceptions import ClientError
+
+PRESIGNED_SECONDS: Final = 900
+
+_FOLDERS: Final = {
+    "art": "artifacts",
+    "pub": "published",
+    "upl": "uploads",
+    "pay": "payloads",
+}
+_ABSENT: Final = frozenset({"404", "NoSuchKey", "NotFound"})
+_TAKEN: Final = frozenset({"PreconditionFailed", "412", "ConditionalRequestConflict"})
+
+
+class BlobMissing(LookupError):
+    """The tenant has no such blob."""
+
+
+@dataclass(frozen=True, slots=True)
+class Blob:
+    """What a reference holds; `size` in bytes."""
+
+    ref: str
+    name: str
+    size: int
+    content_type: str
+
+
+def hashed(kind: str, body: bytes) -> str:
+    """Return the reference of content-addressed bytes."""
+    return f"{kind}_{sha256(body).hexdigest()}"
+
+
+class Blobs:
+    """One tenant's part of the artifacts bucket."""
+
+    def __init__(self, client: Any, bucket: str, tenant: str) -> None:
+        """Use a boto3 S3 client; nothing outside the tenant's prefix can be named."""
+        self._client = client
+        self._bucket = bucket
+        self._tenant = tenant
+
+    def key(self, ref: str) -> str:
+        """Return the object key of a reference; raises BlobMissing for what is none."""
+        kind, _, name = ref.partition("_")
+        if kind not in _FOLDERS or not name.isalnum():
+            raise BlobMissing(ref)
+        return f"{self._tenant}/{_FOLDERS[kind]}/{name}"
+
+    def get(self, ref: str) -> bytes:
+        """Return the bytes."""
+        try:
+            answer = self._client.get_object(Bucket=self._bucket, Key=self.key(ref))
+        except ClientError as error:
+            raise _explained(error, ref) from error
+        body: bytes = answer["Body"].read()
+        return body
+
+    def put(self, ref: str, body: bytes, name: str, content_type: str) -> Blob:
+        """Store bytes under a reference made of their hash: repeating it changes nothing."""
+        self._client.put_object(**self._object(ref, name, content_type), Body=body)
+        return Blob(ref, name, len(body), content_type)
+
+    def put_first(self, ref: str, body: bytes, name: str, content_type: str) -> Blob:
+        """Store bytes unless the reference is taken; return what it holds.
+
+        `If-None-Match: *` makes S3 itself the judge of which write came first.
+        """
+        try:
+            self._client.put_object(
+                **self._object(ref, name, content_type), Body=body, IfNoneMatch="*"
+            )
+        except ClientError as error:
+            if error.response["Error"]["Code"] not in _TAKEN:
+                raise
+            return self.head(ref)
+        return Blob(ref, name, len(body), content_type)
+
+    def head(self, ref: str) -> Blob:
+        """Return what a reference holds, without the bytes."""
+        try:
+            answer = self._client.head_object(Bucket=self._bucket, Key=self.key(ref))
+        except ClientError as error:
+            raise _explained(error, ref) from error
+        name = unquote(answer.get("Metadata", {}).get("name", ""))
+        return Blob(ref, name, answer["ContentLength"], answer.get("ContentType", ""))
+
+    def presign_put(self, ref: str, name: str, content_type: str) -> tuple[str, dict[str, str]]:
+        """Return a URL that takes the bytes for 15 minutes, and the headers to send with them."""
+        request = self._object(ref, name, content_type)
+        url: str = self._client.generate_presigned_url(
+            "put_object", Params=request, ExpiresIn=PRESIGNED_SECONDS
+        )
+        headers = {"content-type": content_type, "x-amz-meta-name": request["Metadata"]["name"]}
+        return url, headers
+
+    def presign_get(self, blob: Blob) -> str:
+        """Return a URL that gives the bytes for 15 minutes, under their name."""
+        url: str = self._client.generate_presigned_url(
+            "get_object",
+            Params={
+                "Bucket": self._bucket,
+                "Key": self.key(blob.ref),
+                "ResponseContentType": blob.content_type,
+                "ResponseContentDisposition": f"inline; filename*=UTF-8''{quote(blob.name)}",
+            },
+            ExpiresIn=PRESIGNED_SECONDS,
+        )
+        return url
+
+    def _object(self, ref: str, name: str, content_type: str) -> dict[str, Any]:
+        return {
+            "Bucket": self._bucket,
+            "Key": self.key(ref),
+            "ContentType": content_type,
+            "Metadata": {"name": quote(name)},
+        }
+
+
+def _explained(error: ClientError, ref: str) -> Exception:
+    return BlobMissing(ref) if error.response["Error"]["Code"] in _ABSENT else error

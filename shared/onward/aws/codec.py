@@ -1,0 +1,284 @@
+"""Domain objects as DynamoDB items, in the client's own attribute form.
+
+Scalars are attributes; everything with structure is one JSON string, so that a float never
+has to become a Decimal (boto/boto3#665). What is empty or None is absent. `schema` is the
+version of the row's shape.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from onward.domain.model import (
+    Cursor,
+    Effect,
+    EffectState,
+    Event,
+    Failing,
+    Failure,
+    Fan,
+    Payload,
+    PlannedStep,
+    Policy,
+    Run,
+    RunStatus,
+    Step,
+    StepStatus,
+    Submission,
+    Usage,
+    Wait,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from onward.domain.model import Json
+
+Item: TypeAlias = "dict[str, dict[str, Any]]"
+
+SCHEMA: Final = {"N": "1"}
+
+
+def dumps(value: object) -> str:
+    """Return compact JSON; the same value gives the same text."""
+    return json.dumps(value, separators=(",", ":"), sort_keys=True, ensure_ascii=False)
+
+
+def iso(seconds: float) -> str:
+    """Return epoch seconds as RFC 3339 in UTC with milliseconds; sorts as text."""
+    text = datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")
+    return text.replace("+00:00", "Z")
+
+
+def epoch(text: str) -> float:
+    """Return the epoch seconds of an RFC 3339 time."""
+    return datetime.fromisoformat(text).timestamp()
+
+
+def attribute(value: object) -> dict[str, Any] | None:
+    """Encode one value; None when it is to be absent."""
+    if value is None or (isinstance(value, dict | list | tuple | str) and not value):
+        return None
+    if isinstance(value, bool):
+        return {"BOOL": value}
+    if isinstance(value, int | float):
+        return {"N": repr(value)}
+    if isinstance(value, str):
+        return {"S": str(value)}
+    return {"S": dumps(value)}
+
+
+def item(values: Mapping[str, object]) -> Item:
+    """Encode named values."""
+    encoded = {name: attribute(value) for name, value in values.items()}
+    return {name: value for name, value in encoded.items() if value is not None}
+
+
+def plain(encoded: Item) -> dict[str, Any]:
+    """Decode an item to strings, numbers and booleans."""
+    return {name: _scalar(value) for name, value in encoded.items()}
+
+
+def _scalar(value: dict[str, Any]) -> Any:
+    ((kind, held),) = value.items()
+    if kind == "N":
+        return float(held) if set(held) & {".", "e", "E"} else int(held)
+    return held
+
+
+def _payload(name: str, payload: Payload | None) -> dict[str, object]:
+    if payload is None:
+        return {}
+    return {name: payload.text, f"{name}_ref": payload.ref}
+
+
+def _read_payload(name: str, row: dict[str, Any]) -> Payload | None:
+    if name not in row and f"{name}_ref" not in row:
+        return None
+    return Payload(row.get(name), row.get(f"{name}_ref"))
+
+
+def _optional(row: dict[str, Any], name: str, decode: Callable[[Any], Any]) -> Any:
+    return decode(json.loads(row[name])) if name in row else None
+
+
+def _usage(row: dict[str, Any]) -> Usage:
+    return Usage(*json.loads(row["usage"])) if "usage" in row else Usage()
+
+
+def _bill(usage: Usage) -> list[int]:
+    return [usage.input_tokens, usage.output_tokens] if usage.total else []
+
+
+_RUN_SCALARS: Final = (
+    "run_id tenant workflow worker steps_total result_from seq generation done skipped attempts "
+    "decisions retries_left tokens_left started_at ended_at deadline due_at park_token"
+).split()
+
+
+def run_item(run: Run) -> Item:
+    """Encode the run row without its keys."""
+    values: dict[str, object] = {name: getattr(run, name) for name in _RUN_SCALARS}
+    values |= {
+        "status": run.status.value,
+        "created_at": iso(run.created_at),
+        "parts": list(run.parts),
+        "frontier": run.frontier,
+        "ready": [[c.of, c.at, c.end] for c in run.ready],
+        "fans": {key: [f.total, f.next, f.done] for key, f in run.fans.items()},
+        "open": run.open,
+        "waiting": {s: [w.kind.value, w.until] for s, w in run.waiting.items()},
+        "failing": run.failing and asdict(run.failing),
+        "usage": _bill(run.usage),
+    }
+    return item(values)
+
+
+def read_run(encoded: Item) -> Run:
+    """Decode a run row."""
+    row = plain(encoded)
+
+    def held(name: str, empty: Any) -> Any:
+        return json.loads(row[name]) if name in row else empty
+
+    return Run(
+        **{name: row[name] for name in _RUN_SCALARS if name in row},
+        status=RunStatus(row["status"]),
+        created_at=epoch(row["created_at"]),
+        parts=tuple(held("parts", [])),
+        frontier=held("frontier", {}),
+        ready=tuple(Cursor(*c) for c in held("ready", [])),
+        fans={key: Fan(*f) for key, f in held("fans", {}).items()},
+        open=held("open", {}),
+        waiting={s: Wait(StepStatus(k), u) for s, (k, u) in held("waiting", {}).items()},
+        failing=_optional(
+            row, "failing", lambda f: Failing(Failure(**f["failure"]), f["step_id"])
+        ),
+        usage=_usage(row),
+    )
+
+
+_STEP_SCALARS: Final = (
+    "step_id plan_key fence tries index children started_at ended_at not_before deadline at_seq"
+).split()
+
+
+def step_item(step: Step) -> Item:
+    """Encode a step row without its keys."""
+    values: dict[str, object] = {name: getattr(step, name) for name in _STEP_SCALARS}
+    values |= _payload("input", step.input) | _payload("output", step.output)
+    values |= {
+        "status": step.status.value,
+        "error": step.error and asdict(step.error),
+        "usage": _bill(step.usage),
+    }
+    return item(values)
+
+
+def read_step(encoded: Item) -> Step:
+    """Decode a step row."""
+    row = plain(encoded)
+    return Step(
+        **{name: row[name] for name in _STEP_SCALARS if name in row},
+        status=StepStatus(row["status"]),
+        input=_read_payload("input", row),
+        output=_read_payload("output", row),
+        error=_optional(row, "error", lambda e: Failure(**e)),
+        usage=_usage(row),
+    )
+
+
+_EFFECT_SCALARS: Final = (
+    "step_id key tool action_version fence intended_at sent_fence sent_at"
+).split()
+
+
+def effect_item(effect: Effect) -> Item:
+    """Encode a ledger row without its keys."""
+    values: dict[str, object] = {name: getattr(effect, name) for name in _EFFECT_SCALARS}
+    return item(values | {"state": effect.state.value} | _payload("receipt", effect.receipt))
+
+
+def read_effect(encoded: Item) -> Effect:
+    """Decode a ledger row."""
+    row = plain(encoded)
+    return Effect(
+        **{name: row[name] for name in _EFFECT_SCALARS if name in row},
+        state=EffectState(row["state"]),
+        receipt=_read_payload("receipt", row),
+    )
+
+
+def plan_item(step: PlannedStep) -> Item:
+    """Encode a planned step without its keys."""
+    return item(
+        {
+            "key": step.key,
+            "tool": step.tool,
+            "entry": step.entry,
+            "input": dumps(step.input),
+            "needs": list(step.needs),
+            "singles": list(step.singles),
+            "joins": [list(join) for join in step.joins],
+            "for_each": step.for_each,
+            "optional": step.optional or None,
+            "expands": step.expands or None,
+            "policy": asdict(step.policy) if step.tool else None,
+        }
+    )
+
+
+def read_planned(encoded: Item) -> PlannedStep:
+    """Decode a planned step."""
+    row = plain(encoded)
+    return PlannedStep(
+        key=row["key"],
+        tool=row.get("tool", ""),
+        entry=row.get("entry", ""),
+        input=json.loads(row["input"]),
+        needs=tuple(json.loads(row.get("needs", "[]"))),
+        singles=tuple(json.loads(row.get("singles", "[]"))),
+        joins=tuple((key, count) for key, count in json.loads(row.get("joins", "[]"))),
+        for_each=_optional(row, "for_each", lambda template: template),
+        optional=row.get("optional", False),
+        expands=row.get("expands", False),
+        policy=_optional(row, "policy", lambda policy: Policy(**policy)) or Policy(),
+    )
+
+
+def submission_item(submission: Submission) -> Item:
+    """Encode what was asked for."""
+    values: dict[str, object] = {"labels": submission.labels, "subject": submission.subject}
+    return item(values | _payload("input", submission.input))
+
+
+def read_submission(encoded: Item) -> Submission:
+    """Decode what was asked for."""
+    row = plain(encoded)
+    payload = _read_payload("input", row) or Payload("null")
+    return Submission(payload, json.loads(row.get("labels", "{}")), row.get("subject", ""))
+
+
+def event_item(event: Event, commit_id: str) -> Item:
+    """Encode an event; the commit id tells later whose commit it was."""
+    data: dict[str, Json] = event.data
+    return item(
+        {
+            "seq": event.seq,
+            "type": event.type,
+            "at": event.at,
+            "data": data,
+            "start": event.start,
+            "commit": commit_id,
+        }
+    )
+
+
+def read_event(encoded: Item) -> Event:
+    """Decode an event."""
+    row = plain(encoded)
+    data = json.loads(row.get("data", "{}"))
+    return Event(row["seq"], row["type"], float(row["at"]), data, row.get("start"))

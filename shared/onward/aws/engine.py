@@ -1,0 +1,55 @@
+"""Step Functions: start the driver, ask how an execution is, signal a parked one."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Any
+
+from onward.aws.codec import dumps
+
+
+class Execution(StrEnum):
+    """How an execution is, as far as a run needs to know."""
+
+    STARTED = "started"
+    ALIVE = "alive"
+    CLOSED = "closed"
+
+
+class Engine:
+    """The driver's executions; one a run and generation, found by name."""
+
+    def __init__(self, client: Any, driver_arn: str) -> None:
+        """Use a boto3 Step Functions client and the state machine's ARN."""
+        self._client = client
+        self._driver_arn = driver_arn
+
+    def start(self, run_id: str, generation: int) -> Execution:
+        """Start a generation, or tell what became of it.
+
+        The name makes a second start of the same generation harmless: while it runs AWS answers
+        with the running execution, and for 90 days after its end with ExecutionAlreadyExists.
+        """
+        name = f"{run_id}-{generation}"
+        try:
+            self._client.start_execution(
+                stateMachineArn=self._driver_arn,
+                name=name,
+                input=dumps({"run_id": run_id, "generation": generation}),
+            )
+        except self._client.exceptions.ExecutionAlreadyExists:
+            arn = f"{self._driver_arn.replace(':stateMachine:', ':execution:')}:{name}"
+            status = self._client.describe_execution(executionArn=arn)["status"]
+            return Execution.ALIVE if status == "RUNNING" else Execution.CLOSED
+        return Execution.STARTED
+
+
+def answer_token(client: Any, token: str) -> bool:
+    """Wake a parked driver; False when the token was settled already or timed out."""
+    try:
+        client.send_task_success(taskToken=token, output="{}")
+    except (client.exceptions.TaskTimedOut, client.exceptions.TaskDoesNotExist):
+        return False
+    except client.exceptions.InvalidToken:
+        return False
+    return True

@@ -1,0 +1,52 @@
+"""Keys of the `runs` table: one partition a run, one a tenant."""
+
+from __future__ import annotations
+
+from typing import Final
+from zlib import crc32
+
+RUN: Final = "RUN"
+SUBMISSION: Final = "SUBMISSION"
+PLAN: Final = "PLAN#"
+STEP: Final = "STEP#"
+EVENT: Final = "EVENT#"
+EFFECT: Final = "EFFECT#"
+KEY: Final = "KEY#"
+IDEMPOTENCY: Final = "IDEM#"
+
+DUE_SHARDS: Final = 8
+
+
+def run_pk(run_id: str) -> str:
+    """Return the partition of a run."""
+    return f"RUN#{run_id}"
+
+
+def tenant_pk(tenant: str) -> str:
+    """Return the partition of a tenant."""
+    return f"TENANT#{tenant}"
+
+
+def plan_sk(key: str) -> str:
+    """Return the sort key of a planned step: `PLAN#part#step`."""
+    return PLAN + key
+
+
+def step_sk(step_id: str) -> str:
+    """Return the sort key of a claimed step."""
+    return STEP + step_id
+
+
+def effect_sk(step_id: str) -> str:
+    """Return the sort key of a step's action in the ledger."""
+    return EFFECT + step_id
+
+
+def event_sk(seq: int) -> str:
+    """Return the sort key of an event; ten digits, so that the order of text is that of seq."""
+    return f"{EVENT}{seq:010d}"
+
+
+def due_shard(run_id: str) -> str:
+    """Return the run's partition of the `due` index."""
+    return f"DUE#{crc32(run_id.encode()) % DUE_SHARDS}"

@@ -1,0 +1,151 @@
+"""Consistent reads of one run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from onward.aws import codec, keys
+from onward.aws.codec import Item
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from onward.domain.model import Effect, Event, PlannedStep, Run, Step, Submission
+
+BATCH_KEYS: Final = 100
+
+
+@dataclass(slots=True)
+class Rows:
+    """Rows of one run by kind; a step or effect that was asked for and is not there is None."""
+
+    run: Run | None = None
+    submission: Submission | None = None
+    plan: dict[str, PlannedStep] = field(default_factory=dict)
+    steps: dict[str, Step | None] = field(default_factory=dict)
+    effects: dict[str, Effect | None] = field(default_factory=dict)
+
+
+class RunReader:
+    """Reads the `runs` table, always consistently."""
+
+    def __init__(self, client: Any, table: str) -> None:
+        """Use a boto3 DynamoDB client and the name of the `runs` table."""
+        self._client = client
+        self._table = table
+
+    def rows(  # noqa: PLR0913 - one keyword a kind of row
+        self,
+        run_id: str,
+        *,
+        run: bool = False,
+        submission: bool = False,
+        plan: Iterable[str] = (),
+        steps: Iterable[str] = (),
+        effects: Iterable[str] = (),
+    ) -> Rows:
+        """Return the named rows, 100 a service call.
+
+        The reads are not one snapshot. A caller that reads the run row first and conditions
+        its write on the row's `seq` is safe: rows read after it are at least as new.
+        """
+        wanted = [keys.RUN] * run + [keys.SUBMISSION] * submission
+        wanted += [keys.plan_sk(key) for key in plan]
+        wanted += [keys.step_sk(step_id) for step_id in steps]
+        wanted += [keys.effect_sk(step_id) for step_id in effects]
+        found = Rows(
+            steps=dict.fromkeys(steps, None),
+            effects=dict.fromkeys(effects, None),
+        )
+        for encoded in self._batch(keys.run_pk(run_id), wanted):
+            _file(found, encoded)
+        return found
+
+    def run(self, run_id: str) -> Run | None:
+        """Return the run row."""
+        row = self.item(keys.run_pk(run_id), keys.RUN)
+        return None if row is None else codec.read_run(row)
+
+    def item(self, pk: str, sk: str) -> Item | None:
+        """Return one row of the table."""
+        key = {"pk": {"S": pk}, "sk": {"S": sk}}
+        answer = self._client.get_item(TableName=self._table, Key=key, ConsistentRead=True)
+        row: Item | None = answer.get("Item")
+        return row
+
+    def plan(self, run_id: str) -> list[PlannedStep]:
+        """Return all planned steps of a run, the rows that list roots included."""
+        found = self._query(keys.run_pk(run_id), "begins_with(sk, :a)", {":a": keys.PLAN})
+        return [codec.read_planned(encoded) for encoded in found]
+
+    def steps(self, run_id: str) -> list[Step]:
+        """Return all claimed steps of a run."""
+        found = self._query(keys.run_pk(run_id), "begins_with(sk, :a)", {":a": keys.STEP})
+        return [codec.read_step(encoded) for encoded in found]
+
+    def effects(self, run_id: str) -> list[Effect]:
+        """Return the run's ledger."""
+        found = self._query(keys.run_pk(run_id), "begins_with(sk, :a)", {":a": keys.EFFECT})
+        return [codec.read_effect(encoded) for encoded in found]
+
+    def events(self, run_id: str, after: int, limit: int) -> list[Event]:
+        """Return events `after+1 …`, the dense prefix only.
+
+        A query is not isolated from a transaction that is being applied: it may see event 7 and
+        not 6. A reader that took 7 as its position would never see 6.
+        """
+        bounds = {":a": keys.event_sk(after + 1), ":b": keys.event_sk(after + limit)}
+        dense: list[Event] = []
+        for encoded in self._query(keys.run_pk(run_id), "sk BETWEEN :a AND :b", bounds):
+            event = codec.read_event(encoded)
+            if event.seq != after + len(dense) + 1:
+                break
+            dense.append(event)
+        return dense
+
+    def _query(self, pk: str, condition: str, values: dict[str, str]) -> Iterator[Item]:
+        request: dict[str, Any] = {
+            "TableName": self._table,
+            "KeyConditionExpression": f"pk = :pk AND {condition}",
+            "ExpressionAttributeValues": {
+                name: {"S": value} for name, value in ({":pk": pk} | values).items()
+            },
+            "ConsistentRead": True,
+        }
+        while True:
+            answer = self._client.query(**request)
+            yield from answer["Items"]
+            if "LastEvaluatedKey" not in answer:
+                return
+            request["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
+
+    def _batch(self, pk: str, wanted: list[str]) -> Iterator[Item]:
+        for start in range(0, len(wanted), BATCH_KEYS):
+            pending = [
+                {"pk": {"S": pk}, "sk": {"S": sk}} for sk in wanted[start : start + BATCH_KEYS]
+            ]
+            while pending:
+                answer = self._client.batch_get_item(
+                    RequestItems={self._table: {"Keys": pending, "ConsistentRead": True}}
+                )
+                yield from answer["Responses"].get(self._table, [])
+                pending = answer.get("UnprocessedKeys", {}).get(self._table, {}).get("Keys", [])
+
+
+def _file(rows: Rows, encoded: Item) -> None:
+    """Decode a row by its sort key's prefix and put it where it belongs."""
+    sk = encoded["sk"]["S"]
+    if sk == keys.RUN:
+        rows.run = codec.read_run(encoded)
+    elif sk == keys.SUBMISSION:
+        rows.submission = codec.read_submission(encoded)
+    elif sk.startswith(keys.PLAN):
+        planned = codec.read_planned(encoded)
+        rows.plan[planned.key] = planned
+    elif sk.startswith(keys.STEP):
+        step = codec.read_step(encoded)
+        rows.steps[step.step_id] = step
+    elif sk.startswith(keys.EFFECT):
+        effect = codec.read_effect(encoded)
+        rows.effects[effect.step_id] = effect

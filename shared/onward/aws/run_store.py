@@ -1,0 +1,275 @@
+"""The commit: the only place where a status is written."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from onward.aws import codec, keys
+from onward.aws.codec import SCHEMA, Item, item
+from onward.domain.errors import Conflict
+
+if TYPE_CHECKING:
+    from onward.domain.model import Effect, Event, PlannedStep, Run, Step, Submission
+    from onward.domain.protocol import Outcome
+
+TRANSACTION_ITEMS: Final = 100
+BATCH_WRITES: Final = 25
+
+_AGAIN: Final = frozenset(
+    {
+        "ConditionalCheckFailed",
+        "TransactionConflict",
+        "ThrottlingError",
+        "ProvisionedThroughputExceeded",
+    }
+)
+_THROTTLED: Final = frozenset(
+    {
+        "TransactionConflictException",
+        "TransactionInProgressException",
+        "ProvisionedThroughputExceededException",
+        "RequestLimitExceeded",
+        "ThrottlingException",
+        "InternalServerError",
+    }
+)
+
+
+class RunStore:
+    """Writes runs. Reading is `RunReader`'s."""
+
+    def __init__(self, client: Any, table: str) -> None:
+        """Use a boto3 DynamoDB client and the name of the `runs` table."""
+        self._client = client
+        self.table = table
+
+    def commit(self, outcome: Outcome, commit_id: str) -> None:
+        """Write an outcome as one transaction, or nothing of it; raises Conflict.
+
+            reader          A: read seq 7 ─► decide ─► commit if seq = 7 ──► seq 9
+            another reader  B: read seq 7 ─► decide ───────► commit if seq = 7: refused
+
+        `seq = seen` lets the first of two deciders win; `generation = mine` fences a driver
+        that was replaced; `fence = seen` on step and effect rows fences an attempt that was
+        taken over; `sent_fence` unchanged on an effect closes the race of a takeover that
+        believes a write unsent with the worker that is just marking it.
+        """
+        before = outcome.before
+        pk = keys.run_pk(before.run_id)
+        writes = [self._run_update(outcome)]
+        writes += [self._step_write(pk, old, new) for old, new in outcome.steps]
+        writes += [self._effect_write(pk, old, new) for old, new in outcome.effects if old != new]
+        writes += [self._event_put(pk, event, commit_id) for event in outcome.events]
+        self._transact(writes, before.run_id, before.seq, commit_id)
+
+    def create(  # noqa: PLR0913 - a birth has as many rows
+        self,
+        run: Run,
+        submission: Submission,
+        plan: list[PlannedStep],
+        event: Event,
+        commit_id: str,
+        idempotency: Item | None = None,
+    ) -> None:
+        """Write a new run, its plan, first event and submit key; raises Conflict for the key.
+
+        A plan too large for the transaction is written ahead: nothing reads those rows before
+        the run row exists, and the run id is new.
+        """
+        pk = keys.run_pk(run.run_id)
+        rows = [
+            {"pk": {"S": pk}, "sk": {"S": keys.RUN}} | _run_attributes(run),
+            {"pk": {"S": pk}, "sk": {"S": keys.SUBMISSION}} | codec.submission_item(submission),
+        ]
+        plan_rows = [
+            {"pk": {"S": pk}, "sk": {"S": keys.plan_sk(step.key)}} | codec.plan_item(step)
+            for step in plan
+        ]
+        if len(plan_rows) + len(rows) + 2 > TRANSACTION_ITEMS:
+            self._write_ahead(plan_rows)
+        else:
+            rows += plan_rows
+        writes = [self._put(row | {"schema": SCHEMA}) for row in rows]
+        writes.append(self._event_put(pk, event, commit_id))
+        if idempotency is not None:
+            writes.append(self._put(idempotency | {"schema": SCHEMA}))
+        self._transact(writes, run.run_id, 0, commit_id)
+
+    def mark_sent(self, run_id: str, step_id: str, fence: int, sent_by: str, now: float) -> Item:
+        """Say that an attempt is about to send its write; raises Conflict when it may not.
+
+            worker #1  mark(1) ─► send ──────────── frozen ────────────► mark(1): refused
+            recover                     take over: fence 2
+            worker #2                              mark(2) ─► send
+
+        `fence = mine` refuses an attempt that was taken over; `sent_fence < mine` refuses a
+        second invocation of the same attempt. An effect without the mark was never sent.
+        """
+        try:
+            answer = self._client.update_item(
+                TableName=self.table,
+                Key={"pk": {"S": keys.run_pk(run_id)}, "sk": {"S": keys.effect_sk(step_id)}},
+                UpdateExpression="SET sent_fence = :f, sent_by = :by, sent_at = :at, #s = :sent",
+                ConditionExpression=(
+                    "fence = :f AND (attribute_not_exists(sent_fence) OR sent_fence < :f)"
+                ),
+                ExpressionAttributeNames={"#s": "state"},
+                ExpressionAttributeValues={
+                    ":f": {"N": str(fence)},
+                    ":by": {"S": sent_by},
+                    ":at": {"N": repr(now)},
+                    ":sent": {"S": "sent"},
+                },
+                ReturnValues="ALL_NEW",
+            )
+        except self._client.exceptions.ConditionalCheckFailedException as refused:
+            raise Conflict(f"{step_id}#{fence} may not send") from refused
+        return dict(answer["Attributes"])
+
+    def keep_token(self, run: Run, token: str) -> bool:
+        """Store a parked driver's task token if the run has not moved since it was read.
+
+        Without `seq = seen` an answer committed between the decision to wait and this write
+        would find no token to signal, and the driver would sleep through it.
+        """
+        try:
+            self._client.update_item(
+                TableName=self.table,
+                Key={"pk": {"S": keys.run_pk(run.run_id)}, "sk": {"S": keys.RUN}},
+                UpdateExpression="SET park_token = :t",
+                ConditionExpression="seq = :seen AND generation = :g",
+                ExpressionAttributeValues={
+                    ":t": {"S": token},
+                    ":seen": {"N": str(run.seq)},
+                    ":g": {"N": str(run.generation)},
+                },
+            )
+        except self._client.exceptions.ConditionalCheckFailedException:
+            return False
+        return True
+
+    def _transact(
+        self, writes: list[dict[str, Any]], run_id: str, seen: int, commit_id: str
+    ) -> None:
+        try:
+            self._client.transact_write_items(TransactItems=writes)
+        except self._client.exceptions.TransactionCanceledException as error:
+            reasons = {r.get("Code", "None") for r in error.response["CancellationReasons"]}
+            if reasons - {"None"} - _AGAIN:
+                raise
+            self._believe_only_the_log(run_id, seen, commit_id, error)
+        except ClientError as error:
+            if error.response["Error"]["Code"] not in _THROTTLED:
+                raise
+            self._believe_only_the_log(run_id, seen, commit_id, error)
+        except BotoCoreError as error:  # the reply was lost; the write may have gone through
+            self._believe_only_the_log(run_id, seen, commit_id, error)
+
+    def _believe_only_the_log(
+        self, run_id: str, seen: int, commit_id: str, error: Exception
+    ) -> None:
+        """Tell our own success with a lost reply from a conflict: whose is event seen+1?"""
+        found = self.commit_of(run_id, seen + 1)
+        if found != commit_id:
+            raise Conflict(f"{run_id} moved on from {seen}") from error
+
+    def commit_of(self, run_id: str, seq: int) -> str | None:
+        """Return the id of the commit that wrote an event; None when there is no such event."""
+        answer = self._client.get_item(
+            TableName=self.table,
+            Key={"pk": {"S": keys.run_pk(run_id)}, "sk": {"S": keys.event_sk(seq)}},
+            ConsistentRead=True,
+            ProjectionExpression="#c",
+            ExpressionAttributeNames={"#c": "commit"},
+        )
+        row = answer.get("Item")
+        return None if row is None else str(row["commit"]["S"])
+
+    def _write_ahead(self, rows: list[Item]) -> None:
+        for start in range(0, len(rows), BATCH_WRITES):
+            batch = [
+                {"PutRequest": {"Item": row | {"schema": SCHEMA}}}
+                for row in rows[start : start + BATCH_WRITES]
+            ]
+            while batch:
+                answer = self._client.batch_write_item(RequestItems={self.table: batch})
+                batch = answer.get("UnprocessedItems", {}).get(self.table, [])
+
+    def _run_update(self, outcome: Outcome) -> dict[str, Any]:
+        run = outcome.before
+        condition = "seq = :seen AND generation = :mine"
+        seen = {":seen": {"N": str(run.seq)}, ":mine": {"N": str(run.generation)}}
+        changes = _diff(_run_attributes(run), _run_attributes(outcome.run))
+        return self._update(keys.run_pk(run.run_id), keys.RUN, changes, condition, seen)
+
+    def _step_write(self, pk: str, old: Step | None, new: Step) -> dict[str, Any]:
+        sk = keys.step_sk(new.step_id)
+        if old is None:
+            return self._birth(pk, sk, codec.step_item(new))
+        changes = _diff(codec.step_item(old), codec.step_item(new))
+        return self._update(pk, sk, changes, "fence = :f", {":f": {"N": str(old.fence)}})
+
+    def _effect_write(self, pk: str, old: Effect | None, new: Effect) -> dict[str, Any]:
+        sk = keys.effect_sk(new.step_id)
+        if old is None:
+            return self._birth(pk, sk, codec.effect_item(new))
+        changes = _diff(codec.effect_item(old), codec.effect_item(new))
+        seen = {":f": {"N": str(old.fence)}}
+        if old.sent_fence is None:
+            condition = "fence = :f AND attribute_not_exists(sent_fence)"
+        else:
+            condition = "fence = :f AND sent_fence = :s"
+            seen[":s"] = {"N": str(old.sent_fence)}
+        return self._update(pk, sk, changes, condition, seen)
+
+    def _event_put(self, pk: str, event: Event, commit_id: str) -> dict[str, Any]:
+        return self._birth(pk, keys.event_sk(event.seq), codec.event_item(event, commit_id))
+
+    def _birth(self, pk: str, sk: str, row: Item) -> dict[str, Any]:
+        return self._put({"pk": {"S": pk}, "sk": {"S": sk}, "schema": SCHEMA} | row)
+
+    def _put(self, row: Item) -> dict[str, Any]:
+        return {
+            "Put": {
+                "TableName": self.table,
+                "Item": row,
+                "ConditionExpression": "attribute_not_exists(pk)",
+            }
+        }
+
+    def _update(
+        self, pk: str, sk: str, changes: Item, condition: str, seen: Item
+    ) -> dict[str, Any]:
+        """Set and remove only what changed: a Put would drop what others wrote (a park token)."""
+        names = {f"#{index}": name for index, name in enumerate(changes)}
+        sets = [f"{alias} = :{alias[1:]}" for alias, name in names.items() if changes[name]]
+        removes = [alias for alias, name in names.items() if not changes[name]]
+        clauses = {"SET": sets, "REMOVE": removes}
+        expression = " ".join(f"{verb} {', '.join(c)}" for verb, c in clauses.items() if c)
+        values = {f":{alias[1:]}": changes[name] for alias, name in names.items() if changes[name]}
+        return {
+            "Update": {
+                "TableName": self.table,
+                "Key": {"pk": {"S": pk}, "sk": {"S": sk}},
+                "UpdateExpression": expression,
+                "ConditionExpression": condition,
+                "ExpressionAttributeNames": names,
+                "ExpressionAttributeValues": values | seen,
+            }
+        }
+
+
+def _run_attributes(run: Run) -> Item:
+    """Encode a run row with the keys of its indexes; without `due_at` nobody looks."""
+    indexes: dict[str, object] = {"tenant_pk": keys.tenant_pk(run.tenant)}
+    if run.due_at is not None:
+        indexes["due_shard"] = keys.due_shard(run.run_id)
+    return codec.run_item(run) | item(indexes)
+
+
+def _diff(old: Item, new: Item) -> Item:
+    """Return new values by name; an empty value is one to remove."""
+    changed = {name: value for name, value in new.items() if old.get(name) != value}
+    return changed | {name: {} for name in old.keys() - new.keys()}

@@ -1,0 +1,25 @@
+"""All commands together."""
+
+from __future__ import annotations
+
+import typer
+
+from onward.cli import demo, keys, runs, stack
+from onward.cli.exits import Commands
+
+app = typer.Typer(
+    cls=Commands,
+    help="Carry multi-step AI tasks to their end. "
+    "Exit codes: 0 succeeded, 1 the run failed or was cancelled, 2 wrong use or bad input, "
+    "3 the service is not reachable.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+app.command()(stack.up)
+app.command()(stack.down)
+app.command()(demo.demo)
+app.command()(runs.run)
+app.command()(runs.watch)
+app.command()(runs.show)
+app.command()(keys.key)

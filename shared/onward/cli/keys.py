@@ -1,0 +1,1 @@
+"""`onward key`: an API key for a tenant."""
