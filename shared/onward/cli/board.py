@@ -101,7 +101,7 @@ def sentence(event: Event) -> str:
         words = [words[0], f"{float(data.get('fraction') or 0):.0%}", str(data.get("note", ""))]
     if data.get("children") is not None:
         words.append(f"({data['children']} children)")
-    elif int(data.get("attempt") or 1) > 1:
+    elif what == "started" and int(data.get("attempt") or 1) > 1:
         words.append(f"(attempt {data['attempt']})")
     if "delay_seconds" in data:
         words.append(f"in {float(data['delay_seconds']):.1f} s")

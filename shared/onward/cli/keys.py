@@ -1,1 +1,5 @@
 """`onward key`: an API key for a tenant."""
+
+
+def key() -> None:
+    """Issue an API key."""

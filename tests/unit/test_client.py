@@ -1,0 +1,237 @@
+"""The HTTP client against scripted answers; httpx's own transport is the seam."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import httpx
+import pytest
+from onward.client import Onward, OnwardProblem, ServiceUnreachable
+from onward.client.wire import BackOff
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+RUN = {"run_id": "run_1", "status": "queued"}
+
+
+@dataclass
+class Clock:
+    """Time that only passes while somebody sleeps."""
+
+    now: float = 0.0
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+
+@dataclass
+class Script:
+    """Answers requests in the order written down and keeps what was asked."""
+
+    answers: list[httpx.Response | Exception]
+    asked: list[httpx.Request] = field(default_factory=list)
+
+    def __call__(self, request: httpx.Request) -> httpx.Response:
+        self.asked.append(request)
+        answer = self.answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def client(clock: Clock) -> Callable[[Script], Onward]:
+    back_off = BackOff(sleep=clock.sleep, clock=lambda: clock.now, jitter=lambda: 1.0)
+
+    def make(script: Script) -> Onward:
+        transport = httpx.MockTransport(script)
+        return Onward("http://service/", "ow_key", transport=transport, back_off=back_off)
+
+    return make
+
+
+def problem(status: int, code: str, **members: Any) -> httpx.Response:
+    document = {"type": "about:blank", "title": code, "status": status, "code": code, **members}
+    return httpx.Response(
+        status, json=document, headers={"Content-Type": "application/problem+json"}
+    )
+
+
+def page(*sequences: int, ended: bool = False, last: int | None = None) -> httpx.Response:
+    events = [
+        {"type": "onward.step.progress", "sequence": f"{n:010d}", "data": {}} for n in sequences
+    ]
+    seen = last if last is not None else max(sequences, default=0)
+    document = {"events": events, "next_after": seen, "as_of_seq": seen, "ended": ended}
+    return httpx.Response(200, json=document)
+
+
+def test_a_problem_names_every_fault(client: Callable[[Script], Onward]) -> None:
+    """All faults of a refused plan reach the caller, and it is not submitted again."""
+    faults = [
+        {"pointer": "/plan/steps/0/tool", "message": "unknown tool"},
+        {"pointer": "/plan/steps/1/id", "message": "duplicate id"},
+    ]
+    script = Script([problem(422, "invalid_plan", detail="2 faults", errors=faults)])
+
+    with pytest.raises(OnwardProblem) as refused:
+        client(script).submit(plan={"steps": []})
+
+    assert refused.value.code == "invalid_plan"
+    assert refused.value.status == 422
+    assert refused.value.errors == faults
+
+
+def test_a_lost_reply_is_asked_for_again_with_the_same_key(
+    client: Callable[[Script], Onward],
+) -> None:
+    """Submitting again after a lost reply cannot make a second run."""
+    script = Script([httpx.ReadError("reset"), httpx.Response(202, json=RUN)])
+
+    run = client(script).submit("excel-report", {"file": "x"})
+
+    assert run == RUN
+    first, second = (request.headers["Idempotency-Key"] for request in script.asked)
+    assert first == second
+    assert script.asked[0].content == script.asked[1].content
+
+
+def test_a_key_in_flight_is_waited_for(client: Callable[[Script], Onward], clock: Clock) -> None:
+    """`idempotency_in_progress` is retryable: the answer of the first request is what counts."""
+    busy = problem(409, "idempotency_in_progress", retryable=True)
+    script = Script([busy, httpx.Response(202, json=RUN)])
+
+    assert client(script).submit("excel-report", key="mine") == RUN
+    assert script.asked[0].headers["Idempotency-Key"] == "mine"
+    assert clock.now > 0
+
+
+def test_a_refused_connection_is_reported_at_once(
+    client: Callable[[Script], Onward], clock: Clock
+) -> None:
+    """Where nothing listens, waiting would only delay the message."""
+    script = Script([httpx.ConnectError("refused")])
+
+    with pytest.raises(ServiceUnreachable, match="no answer from http://service"):
+        client(script).get("run_1")
+
+    assert clock.now == 0
+
+
+def test_a_gateway_that_stays_away_is_given_up(
+    client: Callable[[Script], Onward], clock: Clock
+) -> None:
+    """Throttling answers are tried again for a bounded time, then shown as they came."""
+    script = Script([httpx.Response(503, text="busy") for _ in range(20)])
+
+    with pytest.raises(OnwardProblem) as refused:
+        client(script).get("run_1")
+
+    assert refused.value.code == "http_503"
+    assert 1 < len(script.asked) < 20
+    assert clock.now <= 5.0
+
+
+def test_another_server_is_not_taken_for_onward(client: Callable[[Script], Onward]) -> None:
+    """A web page in place of JSON is said to be no Onward."""
+    script = Script([httpx.Response(200, text="<html>")])
+
+    with pytest.raises(ServiceUnreachable, match="not as Onward"):
+        client(script).get("run_1")
+
+
+def test_watch_goes_on_from_the_last_event_when_the_service_comes_back(
+    client: Callable[[Script], Onward],
+) -> None:
+    """Connections lost and refused in the middle cost no event and repeat none."""
+    script = Script(
+        [
+            page(1, 2, last=3),
+            httpx.RemoteProtocolError("gone"),
+            httpx.ConnectError("restarting"),
+            httpx.Response(502),
+            page(2, 3),
+            page(4, 5, ended=True),
+        ]
+    )
+
+    events = client(script).watch("run_1")
+
+    assert [int(event["sequence"]) for event in events] == [1, 2, 3, 4, 5]
+    asked_after = [request.url.params["after"] for request in script.asked]
+    assert asked_after == ["0", "2", "2", "2", "2", "3"]
+
+
+def test_watch_takes_the_pages_of_an_ended_run_to_the_last(
+    client: Callable[[Script], Onward],
+) -> None:
+    """`ended` on an early page of a long log does not cut the rest off."""
+    script = Script([page(1, 2, ended=True, last=4), page(3, 4, ended=True)])
+
+    assert len(list(client(script).watch("run_1"))) == 4
+
+
+def test_watch_gives_up_after_its_patience(
+    client: Callable[[Script], Onward], clock: Clock
+) -> None:
+    """A service that stays away ends the watching with an error, not with silence."""
+    script = Script([page(1, last=2), *(httpx.ConnectError("gone") for _ in range(99))])
+    events = client(script).watch("run_1", patience=60.0)
+
+    assert int(next(events)["sequence"]) == 1
+    with pytest.raises(ServiceUnreachable):
+        next(events)
+    assert 50 < clock.now <= 60
+
+
+def test_watch_of_an_unknown_run_is_refused(client: Callable[[Script], Onward]) -> None:
+    """What waiting cannot mend is raised at once."""
+    script = Script([problem(404, "run_not_found", detail="no such run")])
+
+    with pytest.raises(OnwardProblem, match="no such run"):
+        next(client(script).watch("run_1"))
+
+
+def test_the_store_never_sees_the_api_key(client: Callable[[Script], Onward]) -> None:
+    """Presigned addresses carry their own authorisation; the key goes to the service alone."""
+    artifact = {"ref": "art_1", "name": "a.xlsx", "size": 3, "content_type": "x"}
+    place = {
+        "upload_url": "http://store/put",
+        "headers": {"x-amz-meta-a": "1"},
+        "artifact": artifact,
+    }
+    script = Script(
+        [
+            httpx.Response(201, json=place),
+            httpx.Response(200),
+            httpx.Response(302, headers={"Location": "http://store/get"}),
+            httpx.Response(200, content=b"abc"),
+        ]
+    )
+    onward = client(script)
+
+    assert onward.upload("a.xlsx", b"abc") == artifact
+    assert onward.download("art_1") == b"abc"
+
+    asked = [(request.url.host, "Authorization" in request.headers) for request in script.asked]
+    assert asked == [("service", True), ("store", False)] * 2
+    assert script.asked[1].content == b"abc"
+    assert script.asked[1].headers["x-amz-meta-a"] == "1"
+
+
+def test_an_expired_address_is_a_problem(client: Callable[[Script], Onward]) -> None:
+    """What the store refuses is told as a refusal, with its status."""
+    redirect = httpx.Response(302, headers={"Location": "http://store/get"})
+    script = Script([redirect, httpx.Response(403, text="<Error/>")])
+
+    with pytest.raises(OnwardProblem) as refused:
+        client(script).download("art_1")
+
+    assert (refused.value.code, refused.value.status) == ("store_refused", 403)
