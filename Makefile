@@ -30,7 +30,7 @@ check: setup
 	@$(BIN)/ruff check
 	@$(BIN)/ruff format --check
 	@$(BIN)/mypy
-	@$(BIN)/lint-imports
+	@$(BIN)/lint-imports --no-logo
 
 test: check
 	@$(BIN)/pytest -n 2 --dist loadfile
@@ -38,9 +38,11 @@ test: check
 bench: setup
 	@$(BIN)/python -m infra.local.bench
 
-# Resolve anew after a change of the dependencies in pyproject.toml.
-COMPILE := $(BIN)/uv pip compile --quiet --generate-hashes --universal --python-version 3.11
+# Resolve anew after a change of the dependencies in pyproject.toml or infra/layer.in.
+RESOLVE := $(BIN)/uv pip compile --quiet --generate-hashes
+COMPILE := $(RESOLVE) --universal --python-version 3.11
 lock: setup
 	@$(COMPILE) pyproject.toml -o requirements.lock
 	@$(COMPILE) -c requirements.lock --group dev pyproject.toml -o requirements-dev.lock
-	@$(COMPILE) --upgrade requirements-uv.lock -o requirements-uv.lock
+	@$(COMPILE) --group setup -o requirements-uv.lock
+	@$(RESOLVE) --no-header --no-annotate --python-version 3.13 -c requirements.lock infra/layer.in -o infra/layer.lock

@@ -32,7 +32,11 @@ class SetupFailed(Exception):
 
 def digest(lock: str) -> str:
     """Fingerprint of one lock and of what the editable install is made from."""
-    content = (ROOT / lock).read_bytes() + (ROOT / "pyproject.toml").read_bytes()
+    import tomllib  # older Pythons get as far as being told that they are
+
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    built_from = [project["project"], project["build-system"], project["tool"]["hatch"]]
+    content = (ROOT / lock).read_bytes() + json.dumps(built_from).encode()
     return hashlib.sha256(content).hexdigest()
 
 
@@ -63,7 +67,10 @@ def run(*command: str | Path) -> None:
     Raises:
         SetupFailed: with the command's last words.
     """
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    try:
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    except OSError as error:
+        raise SetupFailed(str(error)) from error
     if done.returncode:
         words = (done.stderr.strip() or done.stdout.strip() or "no message").splitlines()
         raise SetupFailed("\n".join(words[-3:]))
