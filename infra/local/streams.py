@@ -9,6 +9,7 @@ committed from then on would be lost.
 
 from __future__ import annotations
 
+import threading
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
@@ -105,15 +106,14 @@ class Poller:
             return True
         if failed:
             cursor.advance(failed)
-        self._retry(batch, cursor, failed, result)
-        return False
+        return self._retry(batch, cursor, failed, result)
 
-    def _retry(self, batch: Batch, cursor: Cursor, failed: int, result: dict[str, Any]) -> None:
-        """Split, try again later or give up, in this order and within the mapping's limits."""
+    def _retry(self, batch: Batch, cursor: Cursor, failed: int, result: dict[str, Any]) -> bool:
+        """Split, give up or try again later, within the mapping's limits; False for later."""
         left = len(batch.records) - failed
         if batch.mapping.get("BisectBatchOnFunctionError") and left > 1:
             cursor.size = left // 2
-            return
+            return True
         cursor.size = left
         cursor.attempts += 1
         reason = _exhausted(batch, cursor.attempts)
@@ -122,9 +122,14 @@ class Poller:
                 batch.mapping, batch.function, batch.records[failed:], batch.source, result, reason
             )
             cursor.advance(left)
-            return
-        pause = _FIRST_RETRY_SECONDS * 2 ** (cursor.attempts - 1)
-        cursor.resume_at = time.time() + min(pause, _LONGEST_RETRY_SECONDS)
+            return True
+        pause = min(_FIRST_RETRY_SECONDS * 2 ** (cursor.attempts - 1), _LONGEST_RETRY_SECONDS)
+        cursor.resume_at = time.time() + pause
+        # The emulator's loop would sleep for a second; it is woken when the pause is over.
+        alarm = threading.Timer(pause, self._lambda._esm_wake.set)
+        alarm.daemon = True
+        alarm.start()
+        return False
 
     def _table(self, mapping: dict[str, Any]) -> str | None:
         source = mapping.get("EventSourceArn", "")
