@@ -1,9 +1,9 @@
 """Bytes in S3: artifacts, uploads and large payloads. Every key starts with its tenant.
 
-    art_<sha256>   {tenant}/artifacts/<sha256>    content addressed, by tools
-    pub_<sha256>   {tenant}/published/<sha256>    first write wins under an idempotency key
-    upl_<id>       {tenant}/uploads/<id>          presigned, by clients
-    pay_<sha256>   {tenant}/payloads/<sha256>     inputs and outputs over 4 KB
+art_<sha256>   {tenant}/artifacts/<sha256>    content addressed, by tools
+pub_<sha256>   {tenant}/published/<sha256>    first write wins under an idempotency key
+upl_<id>       {tenant}/uploads/<id>          presigned, by clients
+pay_<sha256>   {tenant}/payloads/<sha256>     inputs and outputs over 4 KB
 """
 
 from __future__ import annotations

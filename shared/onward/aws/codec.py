@@ -8,7 +8,7 @@ version of the row's shape.
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -89,6 +89,11 @@ def _scalar(value: dict[str, Any]) -> Any:
     return held
 
 
+def payload_item(name: str, payload: Payload) -> Item:
+    """Encode one payload under a name."""
+    return item(_payload(name, payload))
+
+
 def _payload(name: str, payload: Payload | None) -> dict[str, object]:
     if payload is None:
         return {}
@@ -105,6 +110,11 @@ def _optional(row: dict[str, Any], name: str, decode: Callable[[Any], Any]) -> A
     return decode(json.loads(row[name])) if name in row else None
 
 
+def _scalars(model: type, structured: set[str]) -> tuple[str, ...]:
+    """Return the fields of a model that are attributes as they are."""
+    return tuple(field.name for field in fields(model) if field.name not in structured)
+
+
 def _usage(row: dict[str, Any]) -> Usage:
     return Usage(*json.loads(row["usage"])) if "usage" in row else Usage()
 
@@ -113,10 +123,21 @@ def _bill(usage: Usage) -> list[int]:
     return [usage.input_tokens, usage.output_tokens] if usage.total else []
 
 
-_RUN_SCALARS: Final = (
-    "run_id tenant workflow worker steps_total result_from seq generation done skipped attempts "
-    "decisions retries_left tokens_left started_at ended_at deadline due_at park_token"
-).split()
+_RUN_SCALARS: Final = _scalars(
+    Run,
+    {
+        "status",
+        "created_at",
+        "parts",
+        "frontier",
+        "ready",
+        "fans",
+        "open",
+        "waiting",
+        "failing",
+        "usage",
+    },
+)
 
 
 def run_item(run: Run) -> Item:
@@ -154,16 +175,12 @@ def read_run(encoded: Item) -> Run:
         fans={key: Fan(*f) for key, f in held("fans", {}).items()},
         open=held("open", {}),
         waiting={s: Wait(StepStatus(k), u) for s, (k, u) in held("waiting", {}).items()},
-        failing=_optional(
-            row, "failing", lambda f: Failing(Failure(**f["failure"]), f["step_id"])
-        ),
+        failing=_optional(row, "failing", lambda f: Failing(Failure(**f["failure"]), f["step_id"])),
         usage=_usage(row),
     )
 
 
-_STEP_SCALARS: Final = (
-    "step_id plan_key fence tries index children started_at ended_at not_before deadline at_seq"
-).split()
+_STEP_SCALARS: Final = _scalars(Step, {"status", "input", "output", "error", "usage"})
 
 
 def step_item(step: Step) -> Item:
@@ -191,9 +208,7 @@ def read_step(encoded: Item) -> Step:
     )
 
 
-_EFFECT_SCALARS: Final = (
-    "step_id key tool action_version fence intended_at sent_fence sent_at"
-).split()
+_EFFECT_SCALARS: Final = _scalars(Effect, {"state", "receipt"})
 
 
 def effect_item(effect: Effect) -> Item:

@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from onward.aws import codec, keys
-from onward.aws.codec import Item
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from onward.aws.codec import Item
     from onward.domain.model import Effect, Event, PlannedStep, Run, Step, Submission
 
 BATCH_KEYS: Final = 100
@@ -35,7 +35,7 @@ class RunReader:
         self._client = client
         self._table = table
 
-    def rows(  # noqa: PLR0913 - one keyword a kind of row
+    def rows(
         self,
         run_id: str,
         *,

@@ -11,7 +11,7 @@ from onward.aws.codec import SCHEMA, Item, item
 from onward.domain.errors import Conflict
 
 if TYPE_CHECKING:
-    from onward.domain.model import Effect, Event, PlannedStep, Run, Step, Submission
+    from onward.domain.model import Effect, Event, Payload, PlannedStep, Run, Step, Submission
     from onward.domain.protocol import Outcome
 
 TRANSACTION_ITEMS: Final = 100
@@ -64,7 +64,7 @@ class RunStore:
         writes += [self._event_put(pk, event, commit_id) for event in outcome.events]
         self._transact(writes, before.run_id, before.seq, commit_id)
 
-    def create(  # noqa: PLR0913 - a birth has as many rows
+    def create(
         self,
         run: Run,
         submission: Submission,
@@ -127,6 +127,23 @@ class RunStore:
         except self._client.exceptions.ConditionalCheckFailedException as refused:
             raise Conflict(f"{step_id}#{fence} may not send") from refused
         return dict(answer["Attributes"])
+
+    def keep_receipt(self, run_id: str, step_id: str, fence: int, receipt: Payload) -> None:
+        """Put a finished write's receipt on its ledger row without touching the run.
+
+        Only the attempt that sent it may (`sent_fence = mine`); a takeover that follows finds
+        the outcome known.
+        """
+        values = codec.payload_item("receipt", receipt)
+        names = ", ".join(f"{name} = :{name}" for name in values)
+        self._client.update_item(
+            TableName=self.table,
+            Key={"pk": {"S": keys.run_pk(run_id)}, "sk": {"S": keys.effect_sk(step_id)}},
+            UpdateExpression=f"SET {names}",
+            ConditionExpression="sent_fence = :f",
+            ExpressionAttributeValues={f":{n}": v for n, v in values.items()}
+            | {":f": {"N": str(fence)}},
+        )
 
     def keep_token(self, run: Run, token: str) -> bool:
         """Store a parked driver's task token if the run has not moved since it was read.

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from importlib.util import find_spec
 from pkgutil import iter_modules
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from onward.sdk.tool import Tool, ToolRefused
 from onward.sdk.workflow import Workflow
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from onward.domain.plan import ToolSpec
 
 DRILLS = "drills"
+
+T = TypeVar("T")
 
 
 @dataclass(slots=True)
@@ -35,11 +37,14 @@ class Catalogue:
         """Add what a module defines; raises ToolRefused when two share a name."""
         for value in vars(module).values():
             if isinstance(value, Tool) and value.function.__module__ == module.__name__:
-                if self.tools.setdefault(value.name, value) is not value:
-                    raise ToolRefused(f"two tools are called {value.name!r}")
+                _add(self.tools, value.name, value)
             elif isinstance(value, Workflow):
-                if self.workflows.setdefault(value.name, value) is not value:
-                    raise ToolRefused(f"two workflows are called {value.name!r}")
+                _add(self.workflows, value.name, value)
+
+
+def _add(named: dict[str, T], name: str, value: T) -> None:
+    if named.setdefault(name, value) is not value:
+        raise ToolRefused(f"two {type(value).__name__.lower()}s are called {name!r}")
 
 
 def load_catalogue(package: str = "workflows", *, drills: bool = False) -> Catalogue:

@@ -32,11 +32,11 @@ class Artifacts(Protocol):
 class Log(Protocol):
     """A structured logger; fields become JSON members. Never log a payload."""
 
-    def info(self, message: str, **fields: object) -> None:
+    def info(self, message: str, /, **fields: object) -> None:
         """Write one line."""
         ...
 
-    def warning(self, message: str, **fields: object) -> None:
+    def warning(self, message: str, /, **fields: object) -> None:
         """Write one line that somebody should look at."""
         ...
 

@@ -50,11 +50,11 @@ class MemoryLog:
 
     lines: list[tuple[str, dict[str, object]]] = field(default_factory=list)
 
-    def info(self, message: str, **fields: object) -> None:
+    def info(self, message: str, /, **fields: object) -> None:
         """Keep a line."""
         self.lines.append((message, fields))
 
-    def warning(self, message: str, **fields: object) -> None:
+    def warning(self, message: str, /, **fields: object) -> None:
         """Keep a line."""
         self.lines.append((message, fields))
 

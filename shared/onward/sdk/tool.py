@@ -54,7 +54,7 @@ class Tool:
         if len(signature(function).parameters) != _PARAMETERS:
             raise ToolRefused(f"tool {name}: takes (ctx, request), nothing else")
 
-    def __call__(self, ctx: StepContext, request: BaseModel) -> Any:  # noqa: ANN401
+    def __call__(self, ctx: StepContext, request: BaseModel) -> Any:
         """Run the function; its output is whatever the function declares."""
         return self.function(ctx, request)
 
@@ -89,13 +89,13 @@ class Tool:
             expands=self.expands,
         )
 
-    def round_trip(self, value: Any) -> Json:  # noqa: ANN401
+    def round_trip(self, value: Any) -> Json:
         """Encode an output and decode it again, so that the first run sees what a replay sees."""
         text = self.output.dump_json(value)
         again = self.output.validate_json(text)
         return cast("Json", self.output.dump_python(again, mode="json"))
 
-    def _annotation(self, name: str) -> Any:  # noqa: ANN401
+    def _annotation(self, name: str) -> Any:
         annotations = get_annotations(self.function)
         if name not in annotations:
             raise ToolRefused(f"tool {self.name}: {name} has no type")

@@ -50,6 +50,8 @@ def fail(turn: Turn, command: Fail) -> Decision:
     )
     if isinstance(answer, Retry):
         back_off(turn, step, lane, command.failure, answer.delay)
+    elif command.failure.code == "outcome_unknown" and planned.policy.writes:
+        ask(turn, step, command.failure)
     else:
         give_up(turn, planned, step, command.failure, answer)
     return next_move(turn, lane)
@@ -97,7 +99,10 @@ def take_over(turn: Turn, step: Step, lane: int, cause: str, *, dead: bool) -> N
         return
     answer = another(turn.run, planned.policy, step.tries, failure, turn.now, 0.0)
     if isinstance(answer, Refusal):
-        give_up(turn, planned, step, failure, answer)
+        if was_sent(turn, planned, step):
+            ask(turn, step, failure)
+        else:
+            give_up(turn, planned, step, failure, answer)
         return
     turn.set(retries_left=turn.run.retries_left - 1)
     reopen(turn, step, lane, tries=step.tries)

@@ -1,0 +1,1 @@
+"""Use cases, a verb a file."""

@@ -1,0 +1,155 @@
+"""Read, decide, commit; on a conflict again, until the time is up."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from onward.app.checkpoints import Outputs, Resolver, load
+from onward.domain.errors import Conflict, Contended, RunNotFound
+from onward.domain.machine import decide
+from onward.domain.protocol import Complete, Fail, Recover, Report, RowsMissing, View
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from onward.aws.blobs import Blobs
+    from onward.aws.run_reader import RunReader
+    from onward.aws.run_store import RunStore
+    from onward.domain.model import Json, PlannedStep
+    from onward.domain.protocol import Claim, Command, Outcome
+
+COMMIT_MARGIN: Final = 5.0
+"""Seconds before a function's end at which it stops trying to commit."""
+
+_BASE, _CAP = 0.01, 0.5
+_KEPT_STEPS: Final = 512
+_KEPT_INPUTS: Final = 16
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+@dataclass(slots=True)
+class Drive:
+    """What moving runs takes: the store, and the world's clock, ids, chance and sleep.
+
+    Planned steps and submissions never change, so a warm process keeps them.
+    """
+
+    reader: RunReader
+    store: RunStore
+    blobs: Callable[[str], Blobs]
+    clock: Callable[[], float]
+    new_id: Callable[[], str]
+    chance: Callable[[], float]
+    sleep: Callable[[float], None]
+    outputs: Outputs = field(default_factory=Outputs)
+    planned: OrderedDict[tuple[str, str], PlannedStep] = field(default_factory=OrderedDict)
+    inputs: OrderedDict[str, Json] = field(default_factory=OrderedDict)
+
+
+def carry_out(
+    drive: Drive,
+    run_id: str,
+    generation: int,
+    command: Command,
+    until: float,
+    view: View | None = None,
+) -> Outcome:
+    """Commit what a command decides and return it; `view` saves the first read.
+
+    One commit id serves all tries: whichever of them landed although its reply was lost, the
+    log shows it as ours. Raises Contended when the run kept moving until `until` (epoch
+    seconds), AttemptClosed when the attempt was taken over, RunNotFound without such a run.
+    """
+    commit_id = drive.new_id()
+    pause = _BASE
+    while True:
+        outcome = decided(drive, view or look(drive, run_id, command), command, generation)
+        if not outcome.changes:
+            return outcome
+        try:
+            drive.store.commit(outcome, commit_id)
+        except Conflict as conflict:
+            wait = pause * drive.chance()
+            if drive.clock() + wait >= until:
+                raise Contended(f"{run_id} kept moving") from conflict
+            drive.sleep(wait)
+            view = None
+            pause = min(_CAP, pause * 2)
+        else:
+            return outcome
+
+
+def look(drive: Drive, run_id: str, command: Command) -> View:
+    """Read the run row and what a command certainly needs beside it, in one call."""
+    own = [command.step_id] if isinstance(command, Complete | Fail | Recover | Report) else []
+    return read_view(drive, run_id, steps=own)
+
+
+def read_view(drive: Drive, run_id: str, *, steps: list[str], plan: Sequence[str] = ()) -> View:
+    """Read a run row and rows beside it; raises RunNotFound."""
+    rows = drive.reader.rows(
+        run_id,
+        run=True,
+        submission=run_id not in drive.inputs,
+        steps=steps,
+        plan=[key for key in plan if (run_id, key) not in drive.planned],
+    )
+    if rows.run is None:
+        raise RunNotFound(run_id)
+    if rows.submission is not None:
+        blobs = drive.blobs(rows.run.tenant)
+        _remember(drive.inputs, run_id, load(blobs, rows.submission.input), _KEPT_INPUTS)
+    for key, planned in rows.plan.items():
+        _remember(drive.planned, (run_id, key), planned, _KEPT_STEPS)
+    known = {key: drive.planned[(run_id, key)] for key in plan if (run_id, key) in drive.planned}
+    return View(rows.run, plan=known, steps=rows.steps)
+
+
+def decided(drive: Drive, view: View, command: Command, generation: int) -> Outcome:
+    """Decide, reading whatever rows the decision turns out to need."""
+    while True:
+        try:
+            return decide(view, command, generation, drive.clock())
+        except RowsMissing as missing:
+            _read(drive, view, missing, command)
+
+
+def _read(drive: Drive, view: View, missing: RowsMissing, command: Command) -> None:
+    """Read missing rows into the view; they are at least as new as its run row."""
+    run_id = view.run.run_id
+    unkept = [key for key in missing.plan if (run_id, key) not in drive.planned]
+    if unkept or missing.steps or missing.effects:
+        rows = drive.reader.rows(
+            run_id, plan=unkept, steps=sorted(missing.steps), effects=sorted(missing.effects)
+        )
+        for key, planned in rows.plan.items():
+            _remember(drive.planned, (run_id, key), planned, _KEPT_STEPS)
+        view.steps |= rows.steps
+        view.effects |= rows.effects
+        view.plan |= rows.plan
+    view.plan |= {key: drive.planned[(run_id, key)] for key in missing.plan - view.plan.keys()}
+    if missing.inputs:
+        _resolve(drive, view, missing.inputs, command)
+
+
+def _resolve(drive: Drive, view: View, claims: frozenset[Claim], command: Command) -> None:
+    run = view.run
+    resolver = Resolver(
+        run_id=run.run_id,
+        run_input=drive.inputs[run.run_id],
+        blobs=drive.blobs(run.tenant),
+        outputs=drive.outputs,
+        fetch=lambda step_ids: drive.reader.rows(run.run_id, steps=step_ids).steps,
+        fresh={command.step_id: command.output} if isinstance(command, Complete) else {},
+    )
+    view.inputs |= resolver.resolve({claim: view.plan[claim.plan_key] for claim in claims})
+
+
+def _remember(kept: OrderedDict[K, V], key: K, value: V, most: int) -> None:
+    kept[key] = value
+    if len(kept) > most:
+        kept.popitem(last=False)

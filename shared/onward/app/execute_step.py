@@ -1,0 +1,178 @@
+"""Run one attempt: the only place where a tool runs."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from onward.app.artifacts import TenantArtifacts
+from onward.app.carry_out import COMMIT_MARGIN, carry_out, read_view
+from onward.app.checkpoints import action_version, keep, load
+from onward.app.classify import classify
+from onward.aws import codec
+from onward.domain.errors import Conflict, Contended, Fatal, OutcomeUnknown
+from onward.domain.model import MAIN_LANE, attempt_id
+from onward.domain.protocol import AttemptClosed, Complete, Decision, Do, Fail, Report
+from onward.sdk.catalogue import load_tool
+from onward.sdk.context import Log, StepContext
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from onward.app.carry_out import Drive
+    from onward.domain.model import Json, Step
+    from onward.domain.protocol import View
+    from onward.sdk.tool import Tool
+
+OVERRUN: Final = 1.0
+"""Seconds past its deadline after which an attempt's process ends itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """What the driver asked for: ids only, as in the decision."""
+
+    run_id: str
+    generation: int
+    step_id: str
+    fence: int
+    plan_key: str
+
+    @classmethod
+    def of(cls, document: dict[str, Any]) -> Attempt:
+        """Read a decision's document."""
+        return cls(
+            run_id=str(document["run_id"]),
+            generation=int(document["generation"]),
+            step_id=str(document["step_id"]),
+            fence=int(document["fence"]),
+            plan_key=str(document["plan_key"]),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Worker:
+    """The process that runs attempts: `until` is when it is ended from outside (epoch s)."""
+
+    drive: Drive
+    log: Log
+    request_id: str
+    until: float
+    end_process: Callable[[], None]
+
+
+def execute_step(worker: Worker, attempt: Attempt) -> Decision:
+    """Run an open attempt's tool, commit what came of it, and return the driver's next move.
+
+    Every error of the tool becomes a committed outcome. Raises only when nothing could be
+    committed: AttemptClosed, Contended, or the store's own errors; the driver then recovers.
+    """
+    drive = worker.drive
+    view = read_view(drive, attempt.run_id, steps=[attempt.step_id], plan=[attempt.plan_key])
+    run = view.run
+    if run.generation != attempt.generation or run.status.ended:
+        return Decision(attempt.run_id, attempt.generation, Do.STOP)
+    step = view.steps[attempt.step_id]
+    if step is None or step.fence != attempt.fence or attempt.step_id not in run.open:
+        raise AttemptClosed(attempt_id(attempt.step_id, attempt.fence))
+    command = _attempt(worker, attempt, view, step)
+    alone = len(run.open) == 1 and run.open[step.step_id] == MAIN_LANE
+    until = worker.until - COMMIT_MARGIN
+    try:
+        reuse = view if alone else None
+        return carry_out(drive, run.run_id, run.generation, command, until, reuse).decision
+    except Contended:
+        _keep_receipt(drive, view, command)
+        raise
+
+
+def _attempt(worker: Worker, attempt: Attempt, view: View, step: Step) -> Complete | Fail:
+    """Call the tool and turn whatever it does into a command."""
+    drive, planned = worker.drive, view.plan[attempt.plan_key]
+    blobs = drive.blobs(view.run.tenant)
+    watch = _end_at_deadline(worker, step, drive.clock())
+    context = _context(worker, attempt, view, step)
+    sends = False
+    try:
+        value = load(blobs, step.input)
+        tool = load_tool(planned.entry)
+        request = tool.input_model.model_validate(value)
+        context.idempotency_key = _key(attempt, action_version(planned.tool, value))
+        if planned.policy.writes:
+            _mark_sent(worker, attempt, view)
+            sends = True
+        output = keep(blobs, _round_trip(tool, tool(context, request)))
+    except AttemptClosed:
+        raise
+    except Exception as error:  # noqa: BLE001 - a tool is the outside
+        failure = classify(error, writes=sends)
+        return Fail(step.step_id, step.fence, failure, drive.chance(), context.spent)
+    finally:
+        watch.cancel()
+    return Complete(step.step_id, step.fence, output, context.spent)
+
+
+def _round_trip(tool: Tool, returned: object) -> Json:
+    """Return an output as a replay would see it."""
+    try:
+        return tool.round_trip(returned)
+    except ValueError as error:
+        wrong = OutcomeUnknown if tool.policy.writes else Fatal
+        raise wrong(f"{tool.name} returned something else than it declares: {error}") from error
+
+
+def _mark_sent(worker: Worker, attempt: Attempt, view: View) -> None:
+    """Mark a write before it is sent; refused means: do not send."""
+    drive = worker.drive
+    try:
+        row = drive.store.mark_sent(
+            attempt.run_id, attempt.step_id, attempt.fence, worker.request_id, drive.clock()
+        )
+    except Conflict as refused:
+        raise AttemptClosed(str(refused)) from refused
+    view.effects[attempt.step_id] = codec.read_effect(row)
+
+
+def _context(worker: Worker, attempt: Attempt, view: View, step: Step) -> StepContext:
+    drive, planned = worker.drive, view.plan[attempt.plan_key]
+    return StepContext(
+        run_id=attempt.run_id,
+        step_id=attempt.step_id,
+        fence=attempt.fence,
+        idempotency_key="",
+        deadline=step.deadline or drive.clock() + planned.policy.timeout,
+        artifacts=TenantArtifacts(drive.blobs(view.run.tenant)),
+        log=worker.log,
+        clock=drive.clock,
+        report=lambda fraction, note: _report(drive, attempt, fraction, note),
+    )
+
+
+def _key(attempt: Attempt, version: str) -> str:
+    """Return the action's key: the same for every attempt, as the ledger row has it."""
+    return f"{attempt.run_id}/{attempt.step_id}/{version}"
+
+
+def _report(drive: Drive, attempt: Attempt, fraction: float, note: str) -> None:
+    """Tell watchers, if that can be done at once; progress is not worth failing a step for."""
+    command = Report(attempt.step_id, attempt.fence, fraction, note)
+    try:
+        carry_out(drive, attempt.run_id, attempt.generation, command, drive.clock() + 0.5)
+    except (Contended, AttemptClosed):
+        return
+
+
+def _end_at_deadline(worker: Worker, step: Step, now: float) -> threading.Timer:
+    """End the process soon after the deadline: the driver must not wait for a hung tool."""
+    seconds = max(0.0, (step.deadline or worker.until) + OVERRUN - now)
+    watch = threading.Timer(min(seconds, max(0.0, worker.until - now)), worker.end_process)
+    watch.daemon = True
+    watch.start()
+    return watch
+
+
+def _keep_receipt(drive: Drive, view: View, command: Complete | Fail) -> None:
+    """Put a finished write's receipt on its effect row: contention must not make it unknown."""
+    if isinstance(command, Complete) and view.effects.get(command.step_id) is not None:
+        drive.store.keep_receipt(view.run.run_id, command.step_id, command.fence, command.output)

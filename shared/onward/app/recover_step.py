@@ -1,0 +1,44 @@
+"""The driver lost an attempt: close it, count it, and go on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from onward.app.carry_out import carry_out
+from onward.domain.protocol import Recover
+
+if TYPE_CHECKING:
+    from onward.app.carry_out import Drive
+    from onward.domain.protocol import Decision
+
+DEAD_FOR_SURE: Final = frozenset({"Runtime.ExitError", "Sandbox.Timedout", "Runtime.OutOfMemory"})
+"""Errors after which the attempt's process is gone. Everything else may still be running:
+the task's time-out, a lost connection, an attempt already in progress, and what is not listed.
+"""
+
+_KILLED: Final = ("signal: killed", "Task timed out")
+
+
+def recover_step(drive: Drive, event: dict[str, Any], until: float) -> Decision:
+    """Decide on a lost attempt from the state that caught its error."""
+    error = event.get("error") or {}
+    cause = str(error.get("Error") or "unknown")
+    command = Recover(
+        step_id=str(event["step_id"]),
+        fence=int(event["fence"]),
+        lane=int(event["lane"]),
+        cause=cause,
+        dead=dead_for_sure(cause, str(error.get("Cause") or "")),
+    )
+    outcome = carry_out(drive, str(event["run_id"]), int(event["generation"]), command, until)
+    return outcome.decision
+
+
+def dead_for_sure(error: str, cause: str) -> bool:
+    """Whether a process cannot be running any more, from how Step Functions names its end.
+
+    An out-of-memory kill arrives as Runtime.ExitError or as Lambda.Unknown with its signal.
+    """
+    if error in DEAD_FOR_SURE:
+        return True
+    return error == "Lambda.Unknown" and any(sign in cause for sign in _KILLED)
