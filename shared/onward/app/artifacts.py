@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from onward.aws.blobs import BlobMissing, hashed
 from onward.domain.errors import InvalidInput
-from onward.sdk.artifact import Artifact
 
 if TYPE_CHECKING:
     from onward.aws.blobs import Blob, Blobs
+    from onward.sdk.artifact import Artifact
 
 
 class TenantArtifacts:
@@ -41,4 +41,6 @@ class TenantArtifacts:
 
 def as_artifact(blob: Blob) -> Artifact:
     """Return the reference that travels as JSON."""
+    from onward.sdk.artifact import Artifact  # Pydantic stays off the cold path
+
     return Artifact(ref=blob.ref, name=blob.name, size=blob.size, content_type=blob.content_type)

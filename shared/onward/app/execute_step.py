@@ -12,10 +12,9 @@ from onward.app.checkpoints import action_version, keep, load
 from onward.app.classify import classify
 from onward.aws import codec
 from onward.domain.errors import Conflict, Contended, Fatal, OutcomeUnknown
-from onward.domain.model import MAIN_LANE, attempt_id
+from onward.domain.model import attempt_id
 from onward.domain.protocol import AttemptClosed, Complete, Decision, Do, Fail, Report
-from onward.sdk.catalogue import load_tool
-from onward.sdk.context import Log, StepContext
+from onward.sdk.context import StepContext
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,7 +22,8 @@ if TYPE_CHECKING:
     from onward.app.carry_out import Drive
     from onward.domain.model import Json, Step
     from onward.domain.protocol import View
-    from onward.sdk.tool import Tool
+    from onward.sdk.context import Log
+    from onward.sdk.tools import Tool
 
 OVERRUN: Final = 1.0
 """Seconds past its deadline after which an attempt's process ends itself."""
@@ -77,7 +77,7 @@ def execute_step(worker: Worker, attempt: Attempt) -> Decision:
     if step is None or step.fence != attempt.fence or attempt.step_id not in run.open:
         raise AttemptClosed(attempt_id(attempt.step_id, attempt.fence))
     command = _attempt(worker, attempt, view, step)
-    alone = len(run.open) == 1 and run.open[step.step_id] == MAIN_LANE
+    alone = len(run.open) == 1
     until = worker.until - COMMIT_MARGIN
     try:
         reuse = view if alone else None
@@ -89,6 +89,8 @@ def execute_step(worker: Worker, attempt: Attempt) -> Decision:
 
 def _attempt(worker: Worker, attempt: Attempt, view: View, step: Step) -> Complete | Fail:
     """Call the tool and turn whatever it does into a command."""
+    from onward.sdk.catalogue import load_tool  # Pydantic stays off the cold path
+
     drive, planned = worker.drive, view.plan[attempt.plan_key]
     blobs = drive.blobs(view.run.tenant)
     watch = _end_at_deadline(worker, step, drive.clock())

@@ -1,18 +1,47 @@
-"""What a step author imports."""
+"""What a step author imports.
 
-from onward.domain.errors import (
-    Fatal,
-    InvalidInput,
-    OutcomeUnknown,
-    PermissionDenied,
-    RateLimited,
-    StepError,
-    Transient,
-)
-from onward.sdk.artifact import Artifact
-from onward.sdk.context import StepContext
-from onward.sdk.tool import Retry, Tool, ToolRefused, tool
-from onward.sdk.workflow import Step, Workflow, ref
+Names are imported when they are first used: `execute_step` needs only the context on its cold
+path, and Pydantic costs it 120 ms there.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from onward.domain.errors import (
+        Fatal,
+        InvalidInput,
+        OutcomeUnknown,
+        PermissionDenied,
+        RateLimited,
+        StepError,
+        Transient,
+    )
+    from onward.sdk.artifact import Artifact
+    from onward.sdk.context import StepContext
+    from onward.sdk.tools import Retry, Tool, ToolRefused, tool
+    from onward.sdk.workflow import Step, Workflow, ref
+
+_HOME = {
+    "Artifact": "onward.sdk.artifact",
+    "Fatal": "onward.domain.errors",
+    "InvalidInput": "onward.domain.errors",
+    "OutcomeUnknown": "onward.domain.errors",
+    "PermissionDenied": "onward.domain.errors",
+    "RateLimited": "onward.domain.errors",
+    "Retry": "onward.sdk.tools",
+    "Step": "onward.sdk.workflow",
+    "StepContext": "onward.sdk.context",
+    "StepError": "onward.domain.errors",
+    "Tool": "onward.sdk.tools",
+    "ToolRefused": "onward.sdk.tools",
+    "Transient": "onward.domain.errors",
+    "Workflow": "onward.sdk.workflow",
+    "ref": "onward.sdk.workflow",
+    "tool": "onward.sdk.tools",
+}
 
 __all__ = [
     "Artifact",
@@ -32,3 +61,12 @@ __all__ = [
     "ref",
     "tool",
 ]
+
+
+def __getattr__(name: str) -> object:
+    """Import a public name from its module and keep it (PEP 562)."""
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = getattr(import_module(_HOME[name]), name)
+    globals()[name] = found
+    return found

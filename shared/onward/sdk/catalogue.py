@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from pkgutil import iter_modules
 from typing import TYPE_CHECKING, TypeVar
 
-from onward.sdk.tool import Tool, ToolRefused
+from onward.sdk.tools import Tool, ToolRefused
 from onward.sdk.workflow import Workflow
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from onward.domain.model import Json
-    from onward.sdk.tool import Tool
+    from onward.sdk.tools import Tool
 
 
 def ref(path: str) -> dict[str, Json]:
