@@ -1,0 +1,66 @@
+"""What the README shows and claims is run and looked up here."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+from onward.cli import app
+from onward.domain.plan import compile_plan
+from onward.domain.template import resolve
+from onward.sdk.catalogue import load_catalogue
+from onward.sdk.testing import context
+from typer.testing import CliRunner
+
+ROOT = Path(__file__).resolve().parents[2]
+README = (ROOT / "README.md").read_text()
+
+
+def test_the_example_is_a_whole_workflow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The code as printed, put where the text says, is found, is a valid plan and counts words."""
+    (example,) = re.findall(r"^```python\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
+    folder = tmp_path / "readme_workflows" / "word_count"
+    folder.mkdir(parents=True)
+    for package in (folder.parent, folder):
+        (package / "__init__.py").touch()
+    (folder / "plan.py").write_text(example)
+    monkeypatch.syspath_prepend(tmp_path)
+
+    catalogue = load_catalogue("readme_workflows")
+    workflow = catalogue.workflows["word-count"]
+    given = workflow.check_input({"pages": ["to be or", "not to be at all"]})
+    (step,) = compile_plan(workflow.document(), catalogue.specs).steps
+    count = catalogue.tools[step.tool]
+    requests = [
+        count.input_model.model_validate(resolve(step.input, {"input": given, "item": item}))
+        for item in resolve(step.for_each, {"input": given})
+    ]
+
+    assert [count.round_trip(count(context(), request)) for request in requests] == [3, 5]
+    assert len(example.splitlines()) <= 12
+
+
+def test_every_dependency_has_its_reason() -> None:
+    """Each declared package stands in the table, and the table names no other."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    groups = project["dependency-groups"].values()
+    requirements = [
+        *project["project"]["dependencies"],
+        *(name for each in groups for name in each),
+    ]
+    declared = {re.split(r"[\[=]", requirement)[0] for requirement in requirements}
+    table = README.split("## Dependencies")[1].split("## ")[0]
+    rows = re.findall(r"^\| ([a-z][\w, -]*) \| \S", table, re.MULTILINE)
+
+    assert {name for row in rows for name in row.split(", ")} - {"package"} == declared
+
+
+def test_the_commands_and_targets_it_names_exist() -> None:
+    """No command line in the README is of a command or make target that there is not."""
+    makefile = (ROOT / "Makefile").read_text()
+    for target in set(re.findall(r"`?\bmake ([a-z]+)(?=[` \n])", README)):
+        assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
+    for command in set(re.findall(r"(?:\$ \S*onward|`onward) ([a-z]+)", README)):
+        assert CliRunner().invoke(app, [command, "--help"]).exit_code == 0, command
