@@ -1,0 +1,116 @@
+"""The tables and the bucket, in moto."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import boto3
+import pytest
+from botocore.config import Config
+from moto import mock_aws
+from onward.aws.blobs import Blobs
+from onward.aws.run_reader import RunReader
+from onward.aws.run_store import RunStore
+
+RUNS, IDEMPOTENCY, BUCKET = "runs", "idempotency", "artifacts"
+NOW = 1_764_450_000.0
+
+
+@dataclass
+class Time:
+    """A clock that moves only when somebody sleeps."""
+
+    now: float = NOW
+    naps: list[float] = field(default_factory=list)
+
+    def clock(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.naps.append(seconds)
+        self.now += seconds
+
+
+@pytest.fixture
+def time() -> Time:
+    return Time()
+
+
+@pytest.fixture
+def aws(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """An empty account with the stack's tables and bucket."""
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "testing")
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-central-1")
+    monkeypatch.delenv("AWS_ENDPOINT_URL", raising=False)
+    with mock_aws():
+        make_tables(new_client("dynamodb"))
+        new_client("s3").create_bucket(
+            Bucket=BUCKET, CreateBucketConfiguration={"LocationConstraint": "eu-central-1"}
+        )
+        yield
+
+
+@pytest.fixture
+def dynamodb(aws: None) -> Any:
+    return new_client("dynamodb")
+
+
+@pytest.fixture
+def store(dynamodb: Any) -> RunStore:
+    return RunStore(dynamodb, RUNS)
+
+
+@pytest.fixture
+def reader(dynamodb: Any) -> RunReader:
+    return RunReader(dynamodb, RUNS)
+
+
+@pytest.fixture
+def blobs(aws: None) -> Blobs:
+    return Blobs(new_client("s3"), BUCKET, "acme")
+
+
+def new_client(service: str, attempts: int = 1) -> Any:
+    """A client that does not retry by itself: every injected fault reaches our code."""
+    config = Config(retries={"mode": "standard", "max_attempts": attempts})
+    return boto3.client(service, config=config)
+
+
+def make_tables(dynamodb: Any) -> None:
+    names = ["pk", "sk", "tenant_pk", "created_at", "due_shard"]
+    dynamodb.create_table(
+        TableName=RUNS,
+        BillingMode="PAY_PER_REQUEST",
+        AttributeDefinitions=[
+            *({"AttributeName": name, "AttributeType": "S"} for name in names),
+            {"AttributeName": "due_at", "AttributeType": "N"},
+        ],
+        KeySchema=_schema("pk", "sk"),
+        GlobalSecondaryIndexes=[
+            {
+                "IndexName": name,
+                "KeySchema": _schema(*attributes),
+                "Projection": {"ProjectionType": "KEYS_ONLY"},
+            }
+            for name, attributes in {
+                "by_tenant": ("tenant_pk", "created_at"),
+                "due": ("due_shard", "due_at"),
+            }.items()
+        ],
+    )
+    dynamodb.create_table(
+        TableName=IDEMPOTENCY,
+        BillingMode="PAY_PER_REQUEST",
+        AttributeDefinitions=[{"AttributeName": "id", "AttributeType": "S"}],
+        KeySchema=_schema("id"),
+    )
+
+
+def _schema(*names: str) -> list[dict[str, str]]:
+    kinds = ("HASH", "RANGE")
+    return [
+        {"AttributeName": name, "KeyType": kind} for name, kind in zip(names, kinds, strict=False)
+    ]

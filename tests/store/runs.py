@@ -1,0 +1,106 @@
+"""Runs to store: plans made of four tools, and the commits that move them."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass, field
+from typing import Any
+
+from onward.app.carry_out import Drive, decided, look
+from onward.aws.blobs import Blobs
+from onward.aws.run_reader import RunReader
+from onward.aws.run_store import RunStore
+from onward.domain.machine import submit
+from onward.domain.model import Event, Json, Payload, PlannedStep, Policy, Run, Submission
+from onward.domain.plan import ToolSpec, compile_plan
+from onward.domain.protocol import Command, Outcome
+
+TOOLS = {
+    spec.name: spec
+    for spec in (
+        ToolSpec("read", "tools:read", Policy()),
+        ToolSpec("native", "tools:native", Policy(effect="write", idempotency="native")),
+        ToolSpec("once", "tools:once", Policy(effect="write", idempotency="none")),
+    )
+}
+RUN_ID = "run_019ad0f0a0007000800000000000abcd"
+
+
+def steps(*documents: dict[str, Any]) -> Json:
+    return {"steps": list(documents)}
+
+
+def chain(length: int, tool: str = "read") -> Json:
+    """Steps s1 … sN, each after the one before."""
+    return steps(
+        *(
+            {"id": f"s{n}", "tool": tool, "after": [f"s{n - 1}"] if n > 1 else []}
+            for n in range(1, length + 1)
+        )
+    )
+
+
+@dataclass
+class Born:
+    """What `RunStore.create` writes."""
+
+    run: Run
+    submission: Submission
+    plan: list[PlannedStep]
+    event: Event
+
+
+def born(plan: Json, now: float, run_id: str = RUN_ID, tenant: str = "acme") -> Born:
+    compiled = compile_plan(plan, TOOLS)
+    run, event = submit(
+        run_id=run_id,
+        tenant=tenant,
+        workflow="plan",
+        worker="arn:aws:lambda:eu-central-1:123456789012:function:execute_step:1",
+        plan=compiled,
+        now=now,
+    )
+    submission = Submission(Payload("{}"), {"team": "blue"}, "ada")
+    return Born(run, submission, [compiled.roots, *compiled.steps], event)
+
+
+@dataclass
+class Journey:
+    """A run in the store and what moves it."""
+
+    store: RunStore
+    drive: Drive
+    run_id: str = RUN_ID
+    commits: itertools.count[int] = field(default_factory=itertools.count)
+
+    def decide(self, command: Command, generation: int = 1) -> Outcome:
+        return decided(self.drive, look(self.drive, self.run_id, command), command, generation)
+
+    def move(self, command: Command, generation: int = 1) -> Outcome:
+        outcome = self.decide(command, generation)
+        self.store.commit(outcome, f"commit-{next(self.commits)}")
+        return outcome
+
+    @property
+    def run(self) -> Run:
+        found = self.drive.reader.run(self.run_id)
+        assert found is not None
+        return found
+
+
+def journey(
+    store: RunStore, reader: RunReader, blobs: Blobs, time: Any, plan: Json, run_id: str = RUN_ID
+) -> Journey:
+    """Store a new run."""
+    first = born(plan, time.clock(), run_id)
+    store.create(first.run, first.submission, first.plan, first.event, "birth")
+    drive = Drive(
+        reader=reader,
+        store=store,
+        blobs=lambda _tenant: blobs,
+        clock=time.clock,
+        new_id=lambda: "commit",
+        chance=lambda: 0.0,
+        sleep=time.sleep,
+    )
+    return Journey(store, drive, run_id)
