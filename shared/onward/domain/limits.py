@@ -7,11 +7,26 @@ from typing import Final
 MAX_STEPS: Final = 500
 """Planned steps of one run, those that a plan adds at run time included."""
 
+MAX_DEPTH: Final = 50
+"""Levels of nesting in a plan's inputs; they are walked recursively."""
+
+MAX_CYCLES: Final = 10
+"""Cycles named in the refusal of one plan; a dense graph has more than anybody can read."""
+
 MAX_CHILDREN: Final = 10_000
 """Items that one `for_each` fans out over."""
 
 MAX_LANES: Final = 10
 """Attempts of a run that are open at once; their claims share one transaction (100 items)."""
+
+MAX_WAITING: Final = 10
+"""Waiting steps above which a run claims no fresh ones, so that its row stays small."""
+
+MAX_FANS: Final = 5
+"""Fan-outs of a run that are open at once; a further one waits for the first to end."""
+
+MAX_MESSAGE: Final = 500
+"""Characters of an error or note kept in rows and events; a tool may raise a megabyte."""
 
 INLINE_BYTES: Final = 4 * 1024
 """A larger input or output goes to the artifact store; the row keeps its reference."""

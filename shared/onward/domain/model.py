@@ -1,7 +1,6 @@
 """The nouns: run, step, effect, event, and the statuses they may have.
 
-Plain frozen dataclasses, because every handler imports them on its cold path. A changed
-value is a new object; `machine` is the only module that makes one with another status.
+Plain frozen dataclasses, because every handler imports them on its cold path.
 """
 
 from __future__ import annotations
@@ -97,8 +96,8 @@ class Policy:
 class PlannedStep:
     """One immutable step of a plan.
 
-    `key` is `part#id`. `singles` are the dependents that need nothing else, `joins` those that
-    need more, with how many in all. The row with an empty id lists a part's roots as singles.
+    `singles` are the dependents that need nothing else, `joins` those that need more, with how
+    many in all. The row with an empty id lists a part's roots as singles.
     """
 
     key: str
@@ -142,10 +141,8 @@ class Usage:
         return self.input_tokens + self.output_tokens
 
     def __add__(self, other: Usage) -> Usage:
-        """Add two bills."""
-        return Usage(
-            self.input_tokens + other.input_tokens, self.output_tokens + other.output_tokens
-        )
+        sent = self.input_tokens + other.input_tokens
+        return Usage(sent, self.output_tokens + other.output_tokens)
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +169,10 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """One action of a write tool. `sent_fence` is the last attempt that sent it, if any did."""
+    """One action of a write tool. `sent_fence` is the last attempt that sent it, if any did.
+
+    `unknown_since` (epoch seconds): the first send whose outcome nobody knows.
+    """
 
     step_id: str
     state: EffectState
@@ -183,6 +183,7 @@ class Effect:
     intended_at: float
     sent_fence: int | None = None
     sent_at: float | None = None
+    unknown_since: float | None = None
     receipt: Payload | None = None
 
 

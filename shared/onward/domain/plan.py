@@ -8,9 +8,9 @@ from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING, Final
 
 from onward.domain.errors import Fault, InvalidPlan
-from onward.domain.limits import MAX_STEP_TIMEOUT, MAX_STEPS
+from onward.domain.limits import MAX_CYCLES, MAX_DEPTH, MAX_STEP_TIMEOUT, MAX_STEPS
 from onward.domain.model import FIRST_PART, Json, PlannedStep, Policy, plan_key
-from onward.domain.template import REF, parse, references, walk
+from onward.domain.template import REF, deeper_than, escaped, parse, references, walk
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -58,37 +58,37 @@ def compile_plan(
     """Validate a plan document and compile it; raises InvalidPlan naming every fault at once."""
     faults: list[Fault] = []
     drafts = _drafts(document, tools, pointer, faults)
-    for draft in drafts.values():
-        _check_references(draft, drafts, faults)
-    _check_cycles(drafts, pointer, faults)
+    by_id: dict[str, _Draft] = {}
+    for draft in drafts:
+        if draft.id in by_id:
+            faults.append(Fault(f"{draft.pointer}/id", f"duplicate step id {draft.id!r}"))
+        by_id.setdefault(draft.id, draft)
+    for draft in drafts:
+        _check_references(draft, by_id, faults)
+    _check_cycles(by_id, pointer, faults)
     if faults:
         raise InvalidPlan(f"the plan has {len(faults)} fault(s)", tuple(faults))
-    return _link([_planned(draft, part) for draft in drafts.values()], part)
+    return _link([_planned(draft, part) for draft in drafts], part)
 
 
 def _drafts(
     document: Json, tools: Mapping[str, ToolSpec], pointer: str, faults: list[Fault]
-) -> dict[str, _Draft]:
-    if not isinstance(document, dict) or not isinstance(document.get("steps"), list):
+) -> list[_Draft]:
+    steps = document.get("steps") if isinstance(document, dict) else None
+    if not isinstance(document, dict) or not isinstance(steps, list):
         faults.append(Fault(pointer, 'a plan is an object with a list "steps"'))
-        return {}
+        return []
     faults.extend(
-        Fault(f"{pointer}/{key}", f"unknown key {key!r}") for key in document if key != "steps"
+        Fault(f"{pointer}/{escaped(key)}", f"unknown key {key!r}")
+        for key in document
+        if key != "steps"
     )
-    steps = document["steps"]
-    assert isinstance(steps, list)  # noqa: S101 - checked above, for the type checker
     if not 1 <= len(steps) <= MAX_STEPS:
         faults.append(
             Fault(f"{pointer}/steps", f"a plan has 1 to {MAX_STEPS} steps, not {len(steps)}")
         )
-    drafts: dict[str, _Draft] = {}
-    for index, step in enumerate(steps):
-        draft = _draft(step, tools, f"{pointer}/steps/{index}", faults)
-        if draft is not None and draft.id in drafts:
-            faults.append(Fault(f"{draft.pointer}/id", f"duplicate step id {draft.id!r}"))
-        elif draft is not None:
-            drafts[draft.id] = draft
-    return drafts
+    drafts = [_draft(s, tools, f"{pointer}/steps/{i}", faults) for i, s in enumerate(steps)]
+    return [draft for draft in drafts if draft is not None]
 
 
 def _draft(
@@ -97,17 +97,22 @@ def _draft(
     if not isinstance(step, dict):
         faults.append(Fault(pointer, "a step is an object"))
         return None
-    for key in step.keys() - _STEP_KEYS:
+    if deeper_than(step, MAX_DEPTH):
+        faults.append(Fault(pointer, f"nested deeper than {MAX_DEPTH} levels"))
+        return None
+    for key in sorted(step.keys() - _STEP_KEYS):
         why = "is not available yet" if key in _LATER_KEYS else "is not a key of a step"
-        faults.append(Fault(f"{pointer}/{key}", f"{key!r} {why}"))
+        faults.append(Fault(f"{pointer}/{escaped(key)}", f"{key!r} {why}"))
     step_id, name = step.get("id"), step.get("tool")
     if not isinstance(step_id, str) or not STEP_ID.fullmatch(step_id):
         faults.append(Fault(f"{pointer}/id", f"a step id matches {STEP_ID.pattern}"))
-        return None
     tool = tools.get(name) if isinstance(name, str) else None
     if tool is None:
         faults.append(Fault(f"{pointer}/tool", f"unknown tool {name!r}"))
-    draft = _Draft(step_id, pointer, step, tool)
+    elif tool.policy.writes and tool.policy.idempotency is None:
+        faults.append(Fault(f"{pointer}/tool", f"write tool {name!r} has no recovery policy"))
+    # An id that is no string names nothing; its place does, which no reference can say.
+    draft = _Draft(step_id if isinstance(step_id, str) else pointer, pointer, step, tool)
     _check_shape(draft, faults)
     _check_input(draft, faults)
     return draft
@@ -118,8 +123,7 @@ def _check_shape(draft: _Draft, faults: list[Fault]) -> None:
     if not isinstance(step.get("optional", False), bool):
         faults.append(Fault(f"{at}/optional", "optional is true or false"))
     timeout = step.get("timeout", 1)
-    whole = isinstance(timeout, int) and not isinstance(timeout, bool)
-    if not whole or not 1 <= int(str(timeout)) <= MAX_STEP_TIMEOUT:
+    if not isinstance(timeout, int) or isinstance(timeout, bool) or not _in_time(timeout):
         faults.append(
             Fault(f"{at}/timeout", f"timeout is whole seconds from 1 to {MAX_STEP_TIMEOUT}")
         )
@@ -127,8 +131,16 @@ def _check_shape(draft: _Draft, faults: list[Fault]) -> None:
     if not isinstance(after, list) or not all(isinstance(a, str) for a in after):
         faults.append(Fault(f"{at}/after", "after is a list of step ids"))
     for_each = step.get("for_each")
-    if for_each is not None and not (isinstance(for_each, dict) and set(for_each) == {REF}):
+    if for_each is not None and not _is_one_reference(for_each):
         faults.append(Fault(f"{at}/for_each", f'for_each is one reference: {{"{REF}": "…"}}'))
+
+
+def _in_time(timeout: int) -> bool:
+    return 1 <= timeout <= MAX_STEP_TIMEOUT
+
+
+def _is_one_reference(node: Json) -> bool:
+    return isinstance(node, dict) and node.keys() == {REF}
 
 
 def _check_input(draft: _Draft, faults: list[Fault]) -> None:
@@ -138,27 +150,31 @@ def _check_input(draft: _Draft, faults: list[Fault]) -> None:
         return
     if tool is None or REF in template:
         return
-    for name in sorted(tool.required - template.keys()):
-        faults.append(Fault(at, f"tool {tool.name!r} needs the input {name!r}"))
+    faults.extend(
+        Fault(at, f"tool {tool.name!r} needs the input {name!r}")
+        for name in sorted(tool.required - template.keys())
+    )
     if tool.fields is not None:
         faults.extend(
-            Fault(f"{at}/{name}", f"tool {tool.name!r} has no input {name!r}")
+            Fault(f"{at}/{escaped(name)}", f"tool {tool.name!r} has no input {name!r}")
             for name in sorted(template.keys() - tool.fields)
         )
 
 
 def _check_references(draft: _Draft, drafts: dict[str, _Draft], faults: list[Fault]) -> None:
     """Check that references name steps that exist, and collect what the step needs."""
-    step = draft.document
-    in_input = [(p, node, True) for p, node in walk(step.get("input", {}), "/input")]
-    in_for_each = [(p, node, False) for p, node in walk(step.get("for_each"), "/for_each")]
-    for below, node, in_template in in_input + in_for_each:
+    step, for_each = draft.document, draft.document.get("for_each")
+    nodes = [(pointer, node, True) for pointer, node in walk(step.get("input", {}), "/input")]
+    if _is_one_reference(for_each):
+        nodes.append(("/for_each", for_each, False))
+    for below, node, in_template in nodes:
         pointer = draft.pointer + below
         text = node.get(REF) if isinstance(node, dict) else None
-        reference = parse(text)
-        if reference is None or (isinstance(node, dict) and len(node) != 1):
-            faults.append(Fault(pointer, f"{text!r} is not input.…, steps.<id>.… or item.…"))
-        elif reference.root == "item" and not (in_template and step.get("for_each")):
+        reference = parse(text) if _is_one_reference(node) else None
+        if reference is None:
+            if not _names_refused_id(text, drafts):
+                faults.append(Fault(pointer, f"{text!r} is not input.…, steps.<id>.… or item.…"))
+        elif reference.root == "item" and (for_each is None or not in_template):
             faults.append(Fault(pointer, "item is there only in the input of a for_each step"))
         elif reference.step is not None:
             _need(draft, reference.step, pointer, drafts, faults)
@@ -166,6 +182,17 @@ def _check_references(draft: _Draft, drafts: dict[str, _Draft], faults: list[Fau
     for index, other in enumerate(after if isinstance(after, list) else []):
         if isinstance(other, str):
             _need(draft, other, f"{draft.pointer}/after/{index}", drafts, faults)
+
+
+def _names_refused_id(text: Json, drafts: dict[str, _Draft]) -> bool:
+    """Whether a reference is wrong only because the id it names is; that is named already."""
+    if not isinstance(text, str) or not text.startswith("steps."):
+        return False
+    return any(
+        text == f"steps.{step_id}" or text.startswith(f"steps.{step_id}.")
+        for step_id in drafts
+        if not STEP_ID.fullmatch(step_id)
+    )
 
 
 def _need(
@@ -178,15 +205,15 @@ def _need(
 
 
 def _check_cycles(drafts: dict[str, _Draft], pointer: str, faults: list[Fault]) -> None:
-    """Name every cycle once: cut the last one found and look again."""
-    graph = {draft.id: set(draft.needs) for draft in drafts.values()}
-    while True:
+    """Name every cycle once: cut the last one found and look again, a bounded number of times."""
+    graph = {draft.id: sorted(draft.needs) for draft in drafts.values()}
+    for _ in range(MAX_CYCLES):
         try:
             TopologicalSorter(graph).prepare()
         except CycleError as error:
             cycle: list[str] = list(reversed(error.args[1]))
             faults.append(Fault(f"{pointer}/steps", f"cycle: {' → '.join(cycle)}"))
-            graph[cycle[0]].discard(cycle[1])
+            graph[cycle[0]].remove(cycle[1])
         else:
             return
 
@@ -195,7 +222,7 @@ def _planned(draft: _Draft, part: str) -> PlannedStep:
     step, tool = draft.document, draft.tool
     assert tool is not None  # noqa: S101 - an unknown tool is a fault, and there are none
     timeout = step.get("timeout")
-    policy = tool.policy if timeout is None else replace(tool.policy, timeout=int(str(timeout)))
+    policy = replace(tool.policy, timeout=timeout) if isinstance(timeout, int) else tool.policy
     return PlannedStep(
         key=plan_key(part, draft.id),
         tool=tool.name,

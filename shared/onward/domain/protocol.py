@@ -187,7 +187,9 @@ class RowsMissing(LookupError):
         inputs: frozenset[Claim] = frozenset(),
     ) -> None:
         """Name what is missing, by plan key, step id and claim."""
-        super().__init__(f"plan={sorted(plan)} steps={sorted(steps)} inputs={len(inputs)}")
+        wanted = {"plan": plan, "steps": steps, "effects": effects}
+        text = " ".join(f"{kind}={sorted(names)}" for kind, names in wanted.items())
+        super().__init__(f"{text} inputs={len(inputs)}")
         self.plan = plan
         self.steps = steps
         self.effects = effects

@@ -5,6 +5,7 @@ Three limits together: attempts of the step, retries of the run, and the run's d
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
@@ -20,6 +21,7 @@ class Refusal(StrEnum):
     ATTEMPTS_EXHAUSTED = "attempts_exhausted"
     RUN_RETRIES_EXHAUSTED = "run_retries_exhausted"
     DEADLINE = "deadline"
+    RUN_FAILING = "run_failing"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +51,10 @@ def another(
         return Refusal.ATTEMPTS_EXHAUSTED
     if run.retries_left <= 0:
         return Refusal.RUN_RETRIES_EXHAUSTED
-    delay = max(failure.retry_after, backoff(policy, tries, jitter))
+    if failure.retry_after == math.inf:
+        return Refusal.NOT_RETRYABLE
+    asked = 0.0 if math.isnan(failure.retry_after) else failure.retry_after
+    delay = max(asked, backoff(policy, tries, jitter))
     if run.deadline is not None and now + delay >= run.deadline:
         return Refusal.DEADLINE
     return Retry(delay)

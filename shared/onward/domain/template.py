@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from onward.domain.model import Json
 
 REF: Final = "$ref"
+_MAX_DIGITS: Final = 9
 _REFERENCE: Final = re.compile(r"(?:input|item|steps\.[a-z0-9_-]{1,64})(?:\.[^.\s]+)*")
 
 
@@ -47,6 +48,19 @@ def is_reference(template: Json) -> bool:
     return isinstance(template, dict) and REF in template
 
 
+def escaped(key: str) -> str:
+    """Return a key as a token of a JSON Pointer (RFC 6901)."""
+    return key.replace("~", "~0").replace("/", "~1")
+
+
+def deeper_than(value: Json, levels: int) -> bool:
+    """Whether JSON nests deeper than so many levels; looks no deeper itself."""
+    if not isinstance(value, dict | list):
+        return False
+    inner = value.values() if isinstance(value, dict) else value
+    return levels == 0 or any(deeper_than(item, levels - 1) for item in inner)
+
+
 def walk(template: Json, pointer: str = "") -> Iterator[tuple[str, Json]]:
     """Yield every reference node with its JSON Pointer below `pointer`."""
     if isinstance(template, dict):
@@ -54,8 +68,7 @@ def walk(template: Json, pointer: str = "") -> Iterator[tuple[str, Json]]:
             yield pointer, template
             return
         for key, value in template.items():
-            escaped = key.replace("~", "~0").replace("/", "~1")
-            yield from walk(value, f"{pointer}/{escaped}")
+            yield from walk(value, f"{pointer}/{escaped(key)}")
     elif isinstance(template, list):
         for index, value in enumerate(template):
             yield from walk(value, f"{pointer}/{index}")
@@ -105,6 +118,8 @@ def _look_up(reference: Reference, scope: Mapping[str, Json]) -> Json:
 def _descend(value: Json, segment: str, reference: Reference) -> Json:
     if isinstance(value, dict) and segment in value:
         return value[segment]
-    if isinstance(value, list) and segment.isdecimal() and int(segment) < len(value):
-        return value[int(segment)]
+    if isinstance(value, list) and segment.isdecimal() and len(segment) <= _MAX_DIGITS:
+        index = int(segment)
+        if index < len(value):
+            return value[index]
     raise Unresolved(f"{reference.text}: there is no {segment!r}")

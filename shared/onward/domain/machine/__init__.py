@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING
-
 from onward.domain.machine.attempt import complete, fail, recover, report
 from onward.domain.machine.drive import begin, restart, settle
 from onward.domain.machine.move import stop
@@ -41,10 +38,9 @@ def decide(view: View, command: Command, generation: int, now: float) -> Outcome
     if view.run.status.ended:
         return turn.outcome(stop(turn))
     decision = _apply(turn, command)
-    if turn.run.seq > view.run.seq and not isinstance(command, Report | Restart):
-        if turn.run.generation == view.run.generation:
-            turn.set(decisions=turn.run.decisions + 1)
-    return turn.outcome(replace(decision))
+    if turn.run.generation == generation and not isinstance(command, Report):
+        turn.set(decisions=turn.run.decisions + 1)
+    return turn.outcome(decision)
 
 
 def _apply(turn: Turn, command: Command) -> Decision:  # noqa: PLR0911 - one line a command

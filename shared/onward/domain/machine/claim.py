@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import TYPE_CHECKING
 
-from onward.domain.limits import MAX_CHILDREN, TASK_GRACE
-from onward.domain.machine.finish import close_fan, fail_step, skip_step
+from onward.domain.limits import MAX_CHILDREN, MAX_FANS, MAX_WAITING, TASK_GRACE
+from onward.domain.machine import ledger
+from onward.domain.machine.finish import ask, bounded, close_fan, fail_step, skip_step
 from onward.domain.model import (
-    Effect,
-    EffectState,
     Failure,
     Fan,
     PlannedStep,
@@ -39,9 +39,12 @@ class Candidate:
 
 
 def ready_count(run: Run, now: float) -> int:
-    """Return how many steps could be claimed now."""
+    """Return how many steps are ready; a fan-out that has to wait for another counts."""
+    due = sum(1 for _ in _due(run, now))
+    if len(run.waiting) - due >= MAX_WAITING:
+        return due
     return (
-        sum(1 for _ in _due(run, now))
+        due
         + sum(cursor.end - cursor.at for cursor in run.ready)
         + sum(1 for missing in run.frontier.values() if missing == 0)
         + sum(fan.total - fan.next for fan in run.fans.values())
@@ -50,11 +53,9 @@ def ready_count(run: Run, now: float) -> int:
 
 def candidates(turn: Turn, limit: int) -> list[Candidate]:
     """Return what is ready, at most `limit`; nearest dependents first keeps cursors few."""
-    found: list[Candidate] = []
-    for candidate in _all_ready(turn):
-        if len(found) == limit:
-            break
-        found.append(candidate)
+    if limit < 1:
+        return []
+    found = list(islice(_all_ready(turn), limit))
     turn.planned_all(candidate.claim.plan_key for candidate in found)
     return found
 
@@ -63,15 +64,24 @@ def _all_ready(turn: Turn) -> Iterator[Candidate]:
     run = turn.run
     for step_id in _due(run, turn.now):
         yield Candidate(Claim(step_id, turn.claimed(step_id).plan_key), again=True)
+    if len(run.waiting) - sum(1 for _ in _due(run, turn.now)) >= MAX_WAITING:
+        return
     for cursor in reversed(run.ready):
         for key in turn.planned(cursor.of).singles[cursor.at : cursor.end]:
+            if _must_wait(turn, key):
+                break  # a cursor is consumed in order
             yield Candidate(Claim(step_of(key), key), cursor_of=cursor.of)
     for key, missing in run.frontier.items():
-        if missing == 0:
+        if missing == 0 and not _must_wait(turn, key):
             yield Candidate(Claim(step_of(key), key))
     for key, fan in run.fans.items():
         for index in range(fan.next, fan.total):
             yield Candidate(Claim(child_id(step_of(key), index), key, index))
+
+
+def _must_wait(turn: Turn, key: str) -> bool:
+    """Whether a step would open one fan-out too many."""
+    return len(turn.run.fans) >= MAX_FANS and turn.planned(key).for_each is not None
 
 
 def _due(run: Run, now: float) -> Iterator[str]:
@@ -120,7 +130,7 @@ def claim_all(turn: Turn, chosen: list[Candidate], lane: int) -> None:
     for candidate in chosen:
         claim = candidate.claim
         if candidate.again:
-            reopen(turn, turn.claimed(claim.step_id), lane)
+            _try_again(turn, turn.claimed(claim.step_id), lane)
             continue
         _take(turn, candidate)
         fault = inputs[claim].fault
@@ -134,9 +144,7 @@ def _take(turn: Turn, candidate: Candidate) -> None:
     """Remove a candidate from what is ready, so that nobody claims it twice."""
     run, key = turn.run, candidate.claim.plan_key
     if candidate.cursor_of is not None:
-        cursors = [
-            replace(c, at=c.at + 1) if c.of == candidate.cursor_of else c for c in run.ready
-        ]
+        cursors = [replace(c, at=c.at + 1) if c.of == candidate.cursor_of else c for c in run.ready]
         turn.set(ready=tuple(c for c in cursors if c.at < c.end))
     elif candidate.claim.index is not None:
         fan = run.fans[key]
@@ -158,21 +166,9 @@ def _bear(turn: Turn, claim: Claim, resolved: Resolved, lane: int) -> None:
     )
     turn.put(step)
     if planned.policy.writes:
-        turn.put_effect(_intend(turn, planned, step, resolved.digest))
+        ledger.intend(turn, planned, step, resolved.digest)
     _open(turn, step, lane)
     _tell_started(turn, planned, step)
-
-
-def _intend(turn: Turn, planned: PlannedStep, step: Step, digest: str) -> Effect:
-    return Effect(
-        step_id=step.step_id,
-        state=EffectState.INTENDED,
-        key=f"{turn.run.run_id}/{step.step_id}/{digest}",
-        tool=planned.tool,
-        action_version=digest,
-        fence=step.fence,
-        intended_at=turn.now,
-    )
 
 
 def _refuse(turn: Turn, claim: Claim, fault: str) -> None:
@@ -186,17 +182,29 @@ def _refuse(turn: Turn, claim: Claim, fault: str) -> None:
         index=claim.index,
         started_at=turn.now,
     )
-    failure = Failure("invalid_input", fault)
+    failure = bounded(Failure("invalid_input", fault))
     if planned.optional:
         skip_step(turn, step, failure)
     else:
         fail_step(turn, step, failure, "not_retryable")
 
 
-def reopen(turn: Turn, step: Step, lane: int, *, delay: float = 0.0, tries: int = 0) -> None:
+def _try_again(turn: Turn, step: Step, lane: int) -> None:
+    """Reopen a step whose back-off is over, unless its receiver has forgotten the key by now."""
+    planned = turn.planned(step.plan_key)
+    doubt = ledger.in_doubt(turn, planned, step)
+    if doubt and not ledger.resendable(turn, planned, step, turn.now):
+        lapsed = Failure("outcome_unknown", "the receiver's memory of the key may have lapsed")
+        ask(turn, planned, step, lapsed)
+        return
+    reopen(turn, step, lane)
+    _tell_started(turn, planned, turn.claimed(step.step_id))
+
+
+def reopen(turn: Turn, step: Step, lane: int, *, delay: float = 0.0) -> None:
     """Open the next attempt of a step under a raised fence: what is older may change nothing.
 
-    `tries` counts failed attempts of the retry budget; `delay` in seconds starts the deadline.
+    `delay` in seconds is waited first; the attempt's deadline counts from its end.
     """
     planned = turn.planned(step.plan_key)
     start = turn.now + delay
@@ -204,19 +212,12 @@ def reopen(turn: Turn, step: Step, lane: int, *, delay: float = 0.0, tries: int 
         step,
         status=StepStatus.BACKING_OFF if delay else StepStatus.EXECUTING,
         fence=step.fence + 1,
-        tries=tries or step.tries,
         not_before=start if delay else None,
         deadline=attempt_deadline(turn.run, planned, start),
     )
     turn.put(opened)
-    if planned.policy.writes:
-        effect = turn.effect(step.step_id)
-        if effect is not None:
-            turn.put_effect(replace(effect, fence=opened.fence))
-    was_waiting = step.step_id in turn.run.waiting
+    ledger.refence(turn, planned, opened)
     _open(turn, opened, lane)
-    if was_waiting:
-        _tell_started(turn, planned, opened)
 
 
 def attempt_deadline(run: Run, planned: PlannedStep, start: float) -> float:

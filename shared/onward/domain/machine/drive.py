@@ -25,16 +25,20 @@ def begin(turn: Turn) -> Decision:
 
 
 def settle(turn: Turn, cause: str = "lane_lost") -> Decision:
-    """Decide for the main lane. No lane runs now, so whatever is open has lost its driver."""
+    """Decide for the main lane. No lane runs now, so whatever is open has lost its driver.
+
+    That is no failure of the steps, so it takes nothing off their attempts, only off the run's
+    retries: the claim may never have been run at all, when the reply that told of it was lost.
+    """
     run = turn.run
+    if run.decisions >= HANDOFF_DECISIONS:
+        next_generation(turn, "handoff")
+        return stop(turn)
     rows = turn.steps(run.open)
     turn.planned_all(row.plan_key for row in rows if row is not None)
     for row in rows:
         if row is not None:
             take_over(turn, row, MAIN_LANE, cause, dead=False)
-    if run.decisions >= HANDOFF_DECISIONS and not turn.run.open:
-        next_generation(turn, "handoff")
-        return stop(turn)
     return next_move(turn, MAIN_LANE)
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from onward.domain.limits import MAX_MESSAGE
+from onward.domain.machine import ledger
 from onward.domain.model import (
     Cursor,
-    EffectState,
     Failing,
     Failure,
     Payload,
@@ -15,20 +16,20 @@ from onward.domain.model import (
     Step,
     StepStatus,
     Usage,
+    Wait,
     attempt_id,
+    step_of,
 )
 
 if TYPE_CHECKING:
     from onward.domain.machine.turn import Turn
-    from onward.domain.model import Json, PlannedStep
+    from onward.domain.model import PlannedStep
 
 
-def close(turn: Turn, step: Step, status: StepStatus, **changes: object) -> None:
+def close(turn: Turn, step: Step, status: StepStatus, **changes: Any) -> None:
     """Put a claimed step into a status that it will not leave by itself; free its lane."""
     turn.put(
-        replace(  # type: ignore[arg-type]
-            step, status=status, ended_at=turn.now, not_before=None, deadline=None, **changes
-        )
+        replace(step, status=status, ended_at=turn.now, not_before=None, deadline=None, **changes)
     )
     run = turn.run
     turn.set(
@@ -40,10 +41,7 @@ def close(turn: Turn, step: Step, status: StepStatus, **changes: object) -> None
 def succeed_step(turn: Turn, step: Step, output: Payload, usage: Usage) -> None:
     """Commit a checkpoint: from here on the step never runs again (G2)."""
     planned = turn.planned(step.plan_key)
-    if planned.policy.writes:
-        effect = turn.effect(step.step_id)
-        if effect is not None:
-            turn.put_effect(replace(effect, state=EffectState.APPLIED, receipt=output))
+    ledger.applied(turn, planned, step, output)
     close(turn, step, StepStatus.SUCCEEDED, output=output, usage=step.usage + usage, error=None)
     charge(turn, usage)
     turn.emit(
@@ -77,6 +75,25 @@ def fail_step(turn: Turn, step: Step, failure: Failure, reason: str) -> None:
     )
     if turn.run.failing is None:
         turn.set(failing=Failing(failure, step.step_id))
+
+
+def ask(turn: Turn, planned: PlannedStep, step: Step, failure: Failure) -> None:
+    """Call an unknown outcome unknown and wait for a person, whatever the step's retries (G4).
+
+    The raised fence refuses whatever the attempts so far may still want to commit or send.
+    """
+    ledger.close_off(turn, planned, step)
+    close(turn, step, StepStatus.NEEDS_RECONCILIATION, fence=step.fence + 1, error=failure)
+    rest(turn, step.step_id, Wait(StepStatus.NEEDS_RECONCILIATION))
+    turn.emit(
+        "step.needs_reconciliation", step_id=step.step_id, attempt=step.fence, **said(failure)
+    )
+
+
+def rest(turn: Turn, step_id: str, wait: Wait) -> None:
+    """Let a step that was closed wait: it has not ended."""
+    turn.put(replace(turn.claimed(step_id), ended_at=None))
+    turn.set(waiting=turn.run.waiting | {step_id: wait})
 
 
 def finished(turn: Turn, planned: PlannedStep, step: Step) -> None:
@@ -122,10 +139,20 @@ def charge(turn: Turn, usage: Usage) -> None:
 
 
 def end_failed(turn: Turn, failing: Failing) -> None:
-    """End the run as failed; steps that waited are cancelled with it."""
-    unfinished = [*turn.run.waiting, *(key.split("#", 1)[1] for key in turn.run.fans)]
-    for row in turn.steps(unfinished):
-        if row is not None:
+    """End the run as failed; steps that waited are cancelled with it.
+
+    A write whose outcome nobody knows is not called cancelled: it keeps saying so (G4).
+    """
+    rows = turn.steps([*turn.run.waiting, *map(step_of, turn.run.fans)])
+    unfinished = [row for row in rows if row is not None]
+    plans = turn.planned_all(row.plan_key for row in unfinished)
+    for row, planned in zip(unfinished, plans, strict=True):
+        if row.status is StepStatus.NEEDS_RECONCILIATION:
+            continue
+        if row.children is None and ledger.in_doubt(turn, planned, row):
+            unknown = Failure("outcome_unknown", "the run failed before the outcome was known")
+            ask(turn, planned, row, row.error or unknown)
+        else:
             close(turn, row, StepStatus.CANCELLED)
     _end(turn, RunStatus.FAILED)
     turn.emit("run.failed", step_id=failing.step_id, **said(failing.failure))
@@ -145,17 +172,23 @@ def _end(turn: Turn, status: RunStatus) -> None:
         ready=(),
         frontier={},
         fans={},
+        waiting={},
         park_token=None,
         due_at=None,
     )
 
 
-def said(failure: Failure) -> dict[str, Json]:
+def bounded(failure: Failure) -> Failure:
+    """Cut a failure's message to what rows and events have room for."""
+    return replace(failure, message=failure.message[:MAX_MESSAGE])
+
+
+def said(failure: Failure) -> dict[str, Any]:
     """Return a failure as event data."""
     return {"code": failure.code, "message": failure.message}
 
 
-def spent(usage: Usage) -> dict[str, Json]:
+def spent(usage: Usage) -> dict[str, Any]:
     """Return a bill as event data; nothing when nothing was spent."""
     if not usage.total:
         return {}

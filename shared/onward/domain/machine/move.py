@@ -6,8 +6,9 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from onward.domain.limits import HANDOFF_DECISIONS, MAX_LANES, MAX_WAIT
+from onward.domain.limits import HANDOFF_DECISIONS, MAX_FANS, MAX_LANES, MAX_WAIT
 from onward.domain.machine.claim import (
+    Candidate,
     candidates,
     claim_all,
     open_fan,
@@ -16,7 +17,7 @@ from onward.domain.machine.claim import (
     run_attempt,
 )
 from onward.domain.machine.finish import end_failed, end_succeeded
-from onward.domain.model import MAIN_LANE, Failing, Failure, RunStatus, StepStatus, Wait
+from onward.domain.model import MAIN_LANE, Failing, Failure, Fan, RunStatus, StepStatus, Wait
 from onward.domain.protocol import Decision, Do
 
 if TYPE_CHECKING:
@@ -54,9 +55,9 @@ def stop(turn: Turn) -> Decision:
 
 
 def check_limits(turn: Turn) -> None:
-    """Let a run fail that is past its deadline or has spent its tokens."""
+    """Let a run fail that is past its deadline or has spent its tokens with steps still to do."""
     run = turn.run
-    if run.failing is not None:
+    if run.failing is not None or run.done == run.steps_total:
         return
     if run.deadline is not None and turn.now >= run.deadline:
         failure = Failure("deadline_exceeded", "the run's deadline has passed")
@@ -80,33 +81,59 @@ def _held(turn: Turn, lane: int) -> Decision | None:
 def _main_move(turn: Turn) -> Decision | None:
     """The main lane is alone: it runs one step, fans out, waits or ends the run.
 
-    None: something ended on the way, look again.
+    None: there may be more to claim, or the run may have ended; look again.
     """
     run = turn.run
-    if run.decisions >= HANDOFF_DECISIONS and not run.open:
+    leaving = run.decisions >= HANDOFF_DECISIONS
+    found = [] if leaving else candidates(turn, MAX_LANES - len(run.open))
+    if found:
+        return _claim(turn, found)
+    if run.open:
+        return _run_all(turn, list(run.open))
+    if leaving:
         return Decision(run.run_id, run.generation, Do.HANDOFF)
-    found = candidates(turn, MAX_LANES - len(run.open))
-    fans = [candidate for candidate in found if opens_fan(turn, candidate)]
-    if fans:
-        turn.resolved(candidate.claim for candidate in fans)
-        for candidate in fans:
-            open_fan(turn, candidate)
-        return None
-    if found:
-        claim_all(turn, found, MAIN_LANE)
-    if turn.run.open:
-        wake(turn)
-        return _run_all(turn, list(turn.run.open))
-    if found:
-        return None
     if run.waiting:
         return _wait(turn)
     end_succeeded(turn)
     return stop(turn)
 
 
+def _claim(turn: Turn, found: list[Candidate]) -> Decision | None:
+    """Claim for the main lane, in order: a cursor is consumed from its head.
+
+    What ends without an attempt (no items, an input that cannot be made) is committed before
+    anything is made of it: its dependents' inputs are read from its row, and a transaction has
+    room for 100 rows. Then settle looks again, by way of a handoff that hands nothing over.
+    """
+    wake(turn)
+    turn.resolved(candidate.claim for candidate in found if not candidate.again)
+    before = turn.run
+    for candidate in found:
+        if not opens_fan(turn, candidate):
+            claim_all(turn, [candidate], MAIN_LANE)
+        elif len(turn.run.fans) < MAX_FANS:
+            open_fan(turn, candidate)
+        else:
+            break
+    if turn.run.failing is not None or not _ended_unopened(before, turn.run):
+        return None
+    if turn.run.open:
+        return _run_all(turn, list(turn.run.open))
+    return Decision(turn.run.run_id, turn.run.generation, Do.HANDOFF)
+
+
+def _ended_unopened(before: Run, after: Run) -> bool:
+    """Whether claims ended a step or a fan-out's child at once."""
+    return after.done > before.done or any(
+        fan.done > before.fans.get(key, Fan(0)).done for key, fan in after.fans.items()
+    )
+
+
 def _lane_move(turn: Turn, lane: int) -> Decision | None:
-    """Lanes pull: the lane's own attempt, else any ready step, else the lane ends."""
+    """Lanes pull: the lane's own attempt, else any ready step, else the lane ends.
+
+    A claim that ends at once ends the lane too: settle goes on from what is committed.
+    """
     held = _held(turn, lane)
     if held is not None:
         return held
@@ -117,11 +144,13 @@ def _lane_move(turn: Turn, lane: int) -> Decision | None:
         return stop(turn)
     if not count or _left_for_settle(run, count):
         return stop(turn)
-    (nearest,) = candidates(turn, 1)
-    if opens_fan(turn, nearest):
+    nearest = candidates(turn, 1)
+    if not nearest or opens_fan(turn, nearest[0]):
         return stop(turn)
-    claim_all(turn, [nearest], lane)
-    return _held(turn, lane)
+    claim_all(turn, nearest, lane)
+    if turn.run.failing is not None:
+        return None
+    return _held(turn, lane) or stop(turn)
 
 
 def _left_for_settle(run: Run, count: int) -> bool:

@@ -41,5 +41,6 @@ def submit(  # noqa: PLR0913 - a birth has as many facts as the row
         deadline=None if deadline_seconds is None else now + deadline_seconds,
         due_at=int(now) + DUE_AFTER,
     )
-    data = {"workflow": workflow, "steps": len(plan.steps)}
-    return run, Event(1, "run.queued", now, dict(data), start=1)
+    return run, Event(
+        1, "run.queued", now, {"workflow": workflow, "steps": len(plan.steps)}, start=1
+    )

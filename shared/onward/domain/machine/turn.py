@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from onward.domain.model import Effect, Event, Json, PlannedStep, Run, Step
 from onward.domain.protocol import Claim, Decision, Outcome, Resolved, RowsMissing, View
@@ -24,9 +24,9 @@ class Turn:
         self._effects: dict[str, Effect] = {}
         self._events: list[Event] = []
 
-    def set(self, **changes: object) -> None:
+    def set(self, **changes: Any) -> None:
         """Change fields of the run row."""
-        self.run = replace(self.run, **changes)  # type: ignore[arg-type]
+        self.run = replace(self.run, **changes)
 
     def emit(self, event_type: str, *, start: int | None = None, **data: Json) -> None:
         """Append to the log; `seq` is dense because only this line raises it."""
@@ -89,11 +89,15 @@ class Turn:
         self._effects[effect.step_id] = effect
 
     def outcome(self, decision: Decision) -> Outcome:
-        """Close the turn: stamp the rows with the commit's last seq."""
+        """Close the turn: stamp the rows with the commit's last seq.
+
+        Without an event there is no commit: a limit that a lane noticed while it changed
+        nothing else is noticed again by whoever commits next.
+        """
         seq = self.run.seq
         return Outcome(
             before=self._view.run,
-            run=self.run,
+            run=self.run if self._events else self._view.run,
             decision=replace(decision, seq=seq),
             steps=tuple(
                 (self._view.steps.get(step.step_id), replace(step, at_seq=seq))
