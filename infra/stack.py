@@ -31,7 +31,7 @@ class OnwardStack(Stack):
 
     Context: `onward:drills` ("1" lets tools inject faults), `onward:state` ("destroy" deletes the
     data together with the stack), `onward:layer` ("none" where the functions find their
-    dependencies in the environment, or a directory that holds a built layer).
+    dependencies in the environment, or the path of an archive that was built elsewhere).
     """
 
     def __init__(self, scope: Construct, identifier: str) -> None:
@@ -89,12 +89,16 @@ class OnwardStack(Stack):
         chosen = self._context("layer")
         if chosen == "none":
             return []
-        built = bundle.build_layer(bundle.ROOT / "cdk.out", ARCHITECTURE)
+        if chosen:
+            code = lambda_.Code.from_asset(chosen)
+        else:
+            built = bundle.build_layer(bundle.ROOT / "cdk.out", ARCHITECTURE)
+            code = lambda_.Code.from_asset(str(built.path), asset_hash=built.digest)
         return [
             lambda_.LayerVersion(
                 self,
                 "Dependencies",
-                code=lambda_.Code.from_asset(str(built.path), asset_hash=built.digest),
+                code=code,
                 compatible_runtimes=[RUNTIME],
                 description="Locked dependencies of Onward's functions",
             )

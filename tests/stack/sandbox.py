@@ -64,7 +64,7 @@ class Sandbox:
         """Stop it and keep its data."""
         emulator.stop(self.state)
 
-    def function(self, source: str, **settings: Any) -> str:
+    def function(self, source: str, *, timeout: int = 20, **variables: str) -> str:
         """Create a function whose `NOTES` names a directory that the test can read."""
         answer = self.functions.create_function(
             FunctionName=f"f{uuid.uuid4().hex[:8]}",
@@ -72,8 +72,8 @@ class Sandbox:
             Role=ROLE,
             Handler="main.handler",
             Code={"ZipFile": packed(source)},
-            Environment={"Variables": {"NOTES": str(self.notes)}},
-            **({"Timeout": 20} | settings),
+            Environment={"Variables": {"NOTES": str(self.notes)} | variables},
+            Timeout=timeout,
         )
         return str(answer["FunctionArn"])
 

@@ -57,7 +57,7 @@ def test_a_failed_task_tells_what_kind_of_failure(
 
 def test_a_function_that_overruns_its_time_is_told_apart(sandbox: Sandbox) -> None:
     """The function's own time-out is `Sandbox.Timedout`: its process is dead for sure."""
-    function = sandbox.function(HANG, Timeout=1)
+    function = sandbox.function(HANG, timeout=1)
 
     assert sandbox.invoke(function, {"note": "overrun"})["errorType"] == "Sandbox.Timedout"
 

@@ -1,0 +1,142 @@
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from infra.driver import DEFINITION
+from tests.infra.conftest import Template, of_type, target
+
+Machine = dict[str, Any]
+
+DECISIONS = {"step", "fanout", "wait", "delay", "handoff"}
+THROTTLED = ["Lambda.TooManyRequestsException"]
+
+
+@pytest.fixture(scope="module")
+def driver() -> Machine:
+    machine: Machine = json.loads(DEFINITION.read_text())
+    return machine
+
+
+def scopes(machine: Machine) -> Iterator[Machine]:
+    """Yield the machine and every machine inside its Map states."""
+    yield machine
+    for state in machine["States"].values():
+        if "ItemProcessor" in state:
+            yield from scopes(state["ItemProcessor"])
+
+
+def states(machine: Machine) -> dict[str, Any]:
+    """Return all states, nested ones too: no name is used twice."""
+    return {name: state for scope in scopes(machine) for name, state in scope["States"].items()}
+
+
+def targets(state: dict[str, Any]) -> set[str]:
+    """Return the names of the states that may follow."""
+    rules = [*state.get("Choices", []), *state.get("Catch", [])]
+    names = {rule["Next"] for rule in rules} | {state.get("Next"), state.get("Default")}
+    return {name for name in names if name}
+
+
+def faults(machine: Machine) -> set[str]:
+    """Return states that are named and missing, or there and never reached."""
+    found: set[str] = set()
+    for scope in scopes(machine):
+        reached, ahead = set(), {scope["StartAt"]}
+        while ahead:
+            name = ahead.pop()
+            reached.add(name)
+            ahead |= targets(scope["States"].get(name, {})) - reached
+        found |= reached.symmetric_difference(scope["States"])
+    return found
+
+
+def test_every_state_is_reachable_and_every_successor_exists(driver: Machine) -> None:
+    """CloudFormation checks neither in full, and a machine that names nothing ends silently."""
+    assert faults(driver) == set()
+
+
+def test_the_check_finds_a_missing_and_an_unreachable_state(driver: Machine) -> None:
+    """The check above can fail, also inside the Map."""
+    broken = copy.deepcopy(driver)
+    broken["States"]["Island"] = {"Type": "Succeed"}
+    del broken["States"]["Delay"]
+    del broken["States"]["Lanes"]["ItemProcessor"]["States"]["LaneEnd"]
+
+    assert faults(broken) == {"Island", "Delay", "LaneEnd"}
+
+
+def test_every_state_goes_on_or_ends(driver: Machine) -> None:
+    """A state without successor is a Succeed."""
+    for state in states(driver).values():
+        assert targets(state) or state["Type"] == "Succeed"
+
+
+def test_every_task_has_a_time_out(driver: Machine) -> None:
+    """The default is a day and more: a lost answer would hold the run as long."""
+    for name, state in states(driver).items():
+        if state["Type"] == "Task":
+            assert {"TimeoutSeconds", "TimeoutSecondsPath"} & state.keys(), name
+
+
+def test_every_retry_is_bounded_and_spread(driver: Machine) -> None:
+    """Retries end, and many runs that fail together do not come back together."""
+    retries = [retry for state in states(driver).values() for retry in state.get("Retry", [])]
+    assert retries
+    for retry in retries:
+        assert 0 < retry["MaxAttempts"] <= 10
+        assert retry["MaxDelaySeconds"] <= 60
+        assert retry["JitterStrategy"] == "FULL"
+
+
+@pytest.mark.parametrize("name", ["RunStep", "LaneStep", "Park"])
+def test_a_step_is_repeated_only_when_it_was_refused(driver: Machine, name: str) -> None:
+    """Whatever else happens may have run: it is counted and decided by `recover` or `settle`."""
+    state = states(driver)[name]
+    assert [retry["ErrorEquals"] for retry in state["Retry"]] == [THROTTLED]
+    assert [catch["ErrorEquals"] for catch in state["Catch"]] == [["States.ALL"]]
+    assert state["Catch"][0]["ResultPath"] == "$.error"
+
+
+@pytest.mark.parametrize("name", ["RunStep", "LaneStep"])
+def test_a_step_runs_the_version_its_decision_names(driver: Machine, name: str) -> None:
+    """The function is data, so that a deployment does not change an unfinished run."""
+    state = states(driver)[name]
+    assert state["Parameters"]["FunctionName.$"] == "$.function"
+    assert state["TimeoutSecondsPath"] == "$.timeout"
+
+
+def test_every_decision_has_a_way_and_stop_is_the_default(driver: Machine) -> None:
+    """A lane knows `step` and `delay` and leaves everything else to `settle`."""
+    choices = states(driver)["Decide"]["Choices"]
+    lane = states(driver)["LaneDecide"]["Choices"]
+    assert {choice["StringEquals"] for choice in choices} == DECISIONS
+    assert {choice["StringEquals"] for choice in lane} == {"step", "delay"}
+    assert states(driver)[states(driver)["Decide"]["Default"]]["Type"] == "Succeed"
+
+
+def test_a_task_waits_longer_than_its_function_may_take(template: Template) -> None:
+    """Else the machine would go on beside a function that still works."""
+    functions = of_type(template, "Lambda::Function")
+    (machine,) = of_type(template, "StepFunctions::StateMachine").values()
+    substitutions = machine["Properties"]["DefinitionSubstitutions"]
+    definition = json.loads(machine["Properties"]["DefinitionString"])
+    for state in states(definition).values():
+        name = str(state.get("Parameters", {}).get("FunctionName", ""))
+        if "TimeoutSeconds" in state:
+            function = functions[target(substitutions[name.strip("${}")])]
+            assert function["Properties"]["Timeout"] < state["TimeoutSeconds"]
+
+
+def test_the_machine_itself_has_no_time_out_and_logs_no_data(
+    driver: Machine, template: Template
+) -> None:
+    """A run may wait for weeks; payloads stay out of the logs."""
+    assert "TimeoutSeconds" not in driver
+    (machine,) = of_type(template, "StepFunctions::StateMachine").values()
+    logging = machine["Properties"]["LoggingConfiguration"]
+    assert (logging["Level"], logging["IncludeExecutionData"]) == ("ERROR", False)

@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.infra.conftest import Template, of_type, target
+
+
+def mappings(template: Template, service: str) -> list[dict[str, Any]]:
+    """Return the source mappings of a kind of source."""
+    found = [m["Properties"] for m in of_type(template, "Lambda::EventSourceMapping").values()]
+    kinds = {"sqs": "AWS::SQS::Queue", "dynamodb": "AWS::DynamoDB::Table"}
+    return [
+        mapping
+        for mapping in found
+        if template["Resources"][target(mapping["EventSourceArn"])]["Type"] == kinds[service]
+    ]
+
+
+def queues(template: Template) -> dict[str, dict[str, Any]]:
+    """Return the queues' properties by logical id."""
+    return {name: q["Properties"] for name, q in of_type(template, "SQS::Queue").items()}
+
+
+def dead_letters(template: Template) -> set[str]:
+    """Return the queues that something gives its failures to."""
+    redrives = [
+        q["RedrivePolicy"]["deadLetterTargetArn"]
+        for q in queues(template).values()
+        if "RedrivePolicy" in q
+    ]
+    destinations = [
+        m["Properties"]["DestinationConfig"]["OnFailure"]["Destination"]
+        for m in of_type(template, "Lambda::EventSourceMapping").values()
+        if "DestinationConfig" in m["Properties"]
+    ]
+    return {target(reference) for reference in (*redrives, *destinations)}
+
+
+def test_there_are_no_other_sources(template: Template) -> None:
+    """Every mapping is looked at by a test below."""
+    known = mappings(template, "sqs") + mappings(template, "dynamodb")
+    assert len(known) == len(of_type(template, "Lambda::EventSourceMapping"))
+
+
+def test_every_mapping_takes_partial_failures(template: Template) -> None:
+    """CDK's default ignores what a handler reports."""
+    for mapping in mappings(template, "sqs") + mappings(template, "dynamodb"):
+        assert mapping["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
+
+
+def test_a_stream_gives_up_on_a_record_and_says_so(template: Template) -> None:
+    """Bounded retries, bounded age, the culprit alone, and a queue that keeps its coordinates."""
+    for mapping in mappings(template, "dynamodb"):
+        assert mapping["MaximumRetryAttempts"] == 5
+        assert 0 < mapping["MaximumRecordAgeInSeconds"] <= 86_400
+        assert mapping["BisectBatchOnFunctionError"] is True
+        assert target(mapping["DestinationConfig"]["OnFailure"]["Destination"]) in queues(template)
+
+
+def test_the_stream_wakes_the_publisher_for_new_events_only(template: Template) -> None:
+    """Other rows change with every step and would be invocations for nothing."""
+    (mapping,) = mappings(template, "dynamodb")
+    (pattern,) = (json.loads(f["Pattern"]) for f in mapping["FilterCriteria"]["Filters"])
+    assert pattern == {
+        "eventName": ["INSERT"],
+        "dynamodb": {"Keys": {"sk": {"S": [{"prefix": "EVENT#"}]}}},
+    }
+
+
+def test_a_queue_outwaits_its_consumer_and_buries_late(template: Template) -> None:
+    """Visibility is six times the time-out; throttled receives must not bury a message."""
+    functions = of_type(template, "Lambda::Function")
+    for mapping in mappings(template, "sqs"):
+        queue = queues(template)[target(mapping["EventSourceArn"])]
+        timeout = functions[target(mapping["FunctionName"])]["Properties"]["Timeout"]
+        assert queue["VisibilityTimeout"] >= 6 * timeout
+        assert queue["RedrivePolicy"]["maxReceiveCount"] >= 5
+        assert mapping["ScalingConfig"]["MaximumConcurrency"] >= 2
+
+
+def test_every_queue_has_dead_letters_or_holds_them(template: Template) -> None:
+    """Nothing ends in a queue that nobody is told about."""
+    for name, queue in queues(template).items():
+        assert "RedrivePolicy" in queue or name in dead_letters(template), name
+
+
+def test_dead_letters_are_kept_as_long_as_possible(template: Template) -> None:
+    """A dead letter keeps its original date: a shorter time would drop it on arrival."""
+    for name in dead_letters(template):
+        assert queues(template)[name]["MessageRetentionPeriod"] == 1_209_600
+
+
+@pytest.mark.parametrize(("rate", "burst"), [("ThrottlingRateLimit", "ThrottlingBurstLimit")])
+def test_the_api_is_throttled(template: Template, rate: str, burst: str) -> None:
+    """One caller cannot use up the account's concurrency."""
+    (stage,) = of_type(template, "ApiGatewayV2::Stage").values()
+    limits = stage["Properties"]["DefaultRouteSettings"]
+    assert 0 < limits[rate] <= limits[burst]

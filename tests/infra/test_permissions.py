@@ -1,0 +1,124 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.infra.conftest import Synthesise, Template, of_type
+
+DRIVEN = ("ExecuteStep", "Recover", "Settle", "Park")
+ANYTHING = {
+    "dynamodb:ListStreams",  # has no resource to name
+    "logs:CreateLogDelivery",
+    "logs:DeleteLogDelivery",
+    "logs:DescribeLogGroups",
+    "logs:DescribeResourcePolicies",
+    "logs:GetLogDelivery",
+    "logs:ListLogDeliveries",
+    "logs:PutResourcePolicy",
+    "logs:UpdateLogDelivery",
+}
+
+
+def statements(template: Template) -> list[tuple[str, dict[str, Any]]]:
+    """Return every statement of every role's policies with its policy's logical id."""
+    return [
+        (name, statement)
+        for name, policy in of_type(template, "IAM::Policy").items()
+        for statement in policy["Properties"]["PolicyDocument"]["Statement"]
+    ]
+
+
+def listed(value: Any) -> list[Any]:
+    """Return a list for what IAM lets stand alone."""
+    return value if isinstance(value, list) else [value]
+
+
+def test_no_policy_allows_a_whole_service(template: Template) -> None:
+    """Each permission is an action somebody calls."""
+    for name, statement in statements(template):
+        for action in listed(statement["Action"]):
+            assert action.split(":")[1] != "*", f"{name}: {action}"
+
+
+def test_only_actions_without_resources_name_all_resources(template: Template) -> None:
+    """What can be bound to one of our resources is."""
+    for name, statement in statements(template):
+        if "*" in listed(statement["Resource"]):
+            assert set(listed(statement["Action"])) <= ANYTHING, name
+
+
+def test_nobody_scans_the_runs_or_deletes_them(template: Template) -> None:
+    """Rows leave by their expiry; a scan reads every tenant."""
+    for name, statement in statements(template):
+        if "StateRuns" in json.dumps(statement["Resource"]):
+            actions = set(listed(statement["Action"]))
+            assert not actions & {"dynamodb:Scan", "dynamodb:DeleteItem"}, name
+
+
+@pytest.mark.parametrize("function", DRIVEN)
+def test_what_the_driver_invokes_does_not_know_the_driver(
+    template: Template, function: str
+) -> None:
+    """Neither its variables nor its default policy: in one stack that is a cycle."""
+    (machine,) = of_type(template, "StepFunctions::StateMachine")
+    for name, resource in template["Resources"].items():
+        if name.startswith(function):
+            assert machine not in json.dumps(resource), name
+
+
+def test_park_answers_tokens_by_a_policy_of_its_own(template: Template) -> None:
+    """And may do nothing else with the driver."""
+    (machine,) = of_type(template, "StepFunctions::StateMachine")
+    ((_, statement),) = (
+        (name, statement) for name, statement in statements(template) if "ParkAnswers" in name
+    )
+    assert set(statement["Action"]) == {"states:SendTaskSuccess", "states:SendTaskFailure"}
+    assert statement["Resource"] == {"Ref": machine}
+
+
+def test_only_start_run_starts_executions(template: Template) -> None:
+    """Every start goes through the queue, which knows the quota."""
+    starters = [
+        name
+        for name, statement in statements(template)
+        if "states:StartExecution" in listed(statement["Action"])
+    ]
+    assert len(starters) == 1
+    assert starters[0].startswith("StartRun")
+
+
+@pytest.mark.parametrize("kind", ["S3::BucketPolicy", "SQS::QueuePolicy"])
+def test_storage_and_queues_refuse_plain_connections(template: Template, kind: str) -> None:
+    """Each has a policy that denies what does not come by TLS."""
+    holders = of_type(template, kind.replace("Policy", ""))
+    policies = of_type(template, kind).values()
+    assert len(policies) == len(holders)
+    for policy in policies:
+        denials = [
+            statement
+            for statement in policy["Properties"]["PolicyDocument"]["Statement"]
+            if statement["Effect"] == "Deny"
+            and statement["Condition"].get("Bool") == {"aws:SecureTransport": "false"}
+        ]
+        assert denials
+
+
+@pytest.mark.parametrize(("state", "policy"), [("", "Retain"), ("destroy", "Delete")])
+def test_data_outlives_the_stack_unless_asked(
+    synthesise: Synthesise, state: str, policy: str
+) -> None:
+    """Destroying the stack leaves runs, records and artifacts where they are."""
+    template = synthesise(state=state)
+    for kind in ("DynamoDB::Table", "S3::Bucket"):
+        for resource in of_type(template, kind).values():
+            assert resource["DeletionPolicy"] == policy
+
+
+def test_tables_can_be_brought_back(template: Template) -> None:
+    """Point-in-time recovery is on, and rows that expire say when."""
+    for table in of_type(template, "DynamoDB::Table").values():
+        properties = table["Properties"]
+        assert properties["PointInTimeRecoverySpecification"]["PointInTimeRecoveryEnabled"] is True
+        assert properties["TimeToLiveSpecification"]["Enabled"] is True

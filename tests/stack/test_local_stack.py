@@ -1,0 +1,129 @@
+"""The local stack from outside: the whole template, up and down."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import stat
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from infra.local import emulator
+from infra.local.deploy import client
+from infra.local.emulator import PortTaken
+from infra.local.stack import OtherPort, Stack, down, status, up
+from tests.stack.sandbox import free_port, until
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@pytest.fixture(scope="module")
+def directory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    state = tmp_path_factory.mktemp("state")
+    up(free_port(), state)
+    yield state
+    down(state)
+
+
+@pytest.fixture
+def stack(directory: Path) -> Stack:
+    """The stack, up whatever the test before did to it."""
+    return up(None, directory)
+
+
+def aws(stack: Stack, service: str) -> Any:
+    """Return a client of the stack."""
+    return client(service, stack.endpoint_url)
+
+
+def test_up_again_changes_nothing(stack: Stack, directory: Path) -> None:
+    """It is the same process, deployed once, with the same key."""
+    versions = aws(stack, "lambda").list_versions_by_function
+    name = stack.outputs["ExecuteStepFunction"]
+    before = versions(FunctionName=name)["Versions"]
+
+    assert up(None, directory) == stack == status(directory)
+    assert versions(FunctionName=name)["Versions"] == before
+
+
+def test_the_state_file_is_its_owners_only(stack: Stack, directory: Path) -> None:
+    """It holds the key and where everything is."""
+    path = directory / "stack.json"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert json.loads(path.read_text())["api_key"] == stack.api_key
+
+
+def test_it_listens_on_loopback_only(stack: Stack) -> None:
+    """Nobody else on the network can reach it."""
+    with socket.socket() as probe:
+        probe.settimeout(1)
+        host = socket.gethostbyname(socket.gethostname())
+        reachable = probe.connect_ex((host, stack.port)) == 0
+    assert not reachable or host.startswith("127.")
+
+
+def test_data_and_key_outlive_down_and_up(stack: Stack, directory: Path) -> None:
+    """What was written before is there afterwards, under the same names and the same key."""
+    row = {"pk": {"S": "RUN#kept"}, "sk": {"S": "RUN"}}
+    table, bucket = stack.outputs["RunsTable"], stack.outputs["ArtifactsBucket"]
+    aws(stack, "dynamodb").put_item(TableName=table, Item=row)
+    aws(stack, "s3").put_object(Bucket=bucket, Key="kept", Body=b"kept")
+
+    assert down(directory)
+    assert status(directory) is None
+    assert not down(directory)
+    again = up(None, directory)
+
+    assert (again.outputs, again.api_key, again.port) == (
+        stack.outputs,
+        stack.api_key,
+        stack.port,
+    )
+    assert aws(again, "dynamodb").get_item(TableName=table, Key=row)["Item"] == row
+    assert aws(again, "s3").get_object(Bucket=bucket, Key="kept")["Body"].read() == b"kept"
+
+
+def test_a_killed_emulator_is_started_again(stack: Stack, directory: Path) -> None:
+    """The state file still names its process; nobody is misled by it."""
+    os.kill(stack.pid, signal.SIGKILL)
+    until(lambda: emulator.running(directory) is None)
+
+    assert status(directory) is None
+    assert up(None, directory).pid != stack.pid
+
+
+def test_a_port_in_use_is_told(tmp_path: Path) -> None:
+    """Nothing is started beside whoever listens there."""
+    with socket.socket() as other:
+        other.bind((emulator.LOOPBACK, 0))
+        other.listen()
+        port = other.getsockname()[1]
+        with pytest.raises(PortTaken, match=f"port {port} .* --port"):
+            up(port, tmp_path)
+    assert status(tmp_path) is None
+
+
+def test_one_directory_has_one_port(stack: Stack, directory: Path) -> None:
+    """Two emulators on the same data would each overwrite the other's."""
+    with pytest.raises(OtherPort, match=str(stack.port)):
+        up(free_port(), directory)
+
+
+def test_two_stacks_never_meet(stack: Stack, tmp_path: Path) -> None:
+    """Another directory is another process with other data and another key."""
+    other = up(free_port(), tmp_path)
+    try:
+        assert other.api_key != stack.api_key
+        table = other.outputs["RunsTable"]
+        item = {"pk": {"S": "RUN#other"}, "sk": {"S": "RUN"}}
+        aws(other, "dynamodb").put_item(TableName=table, Item=item)
+        found = aws(stack, "dynamodb").get_item(TableName=stack.outputs["RunsTable"], Key=item)
+        assert "Item" not in found
+    finally:
+        down(tmp_path)
+    assert status(Path(stack.state_dir)) == stack
