@@ -22,7 +22,7 @@ EVENTS: list[tuple[str, dict[str, Any]]] = [
     ("run.started", {"generation": 1}),
     ("step.started", {"step_id": "inspect", "attempt": 1, "tool": "inspect"}),
     ("step.retrying", {"step_id": "inspect", "attempt": 1, "delay_seconds": 1, "message": "busy"}),
-    ("step.started", {"step_id": "inspect", "attempt": 2, "tool": "inspect"}),
+    ("step.taken_over", {"step_id": "inspect", "attempt": 2, "cause": "Runtime.ExitError"}),
     ("step.progress", {"step_id": "inspect", "attempt": 2, "fraction": 0.5, "note": "sheet 1"}),
     ("step.succeeded", {"step_id": "inspect", "attempt": 2}),
     ("step.started", {"step_id": "analyse", "children": 2}),
@@ -182,7 +182,7 @@ def test_watch_tells_every_event_and_how_it_ended(api: ScriptedApi) -> None:
     assert done.exit_code == 0
     lines = done.stdout.splitlines()
     assert lines[3] == "10:00:04  inspect retrying in 1.0 s - busy"
-    assert lines[4] == "10:00:05  inspect started (attempt 2)"
+    assert lines[4] == "10:00:05  inspect taken over (attempt 2) - Runtime.ExitError"
     assert lines[5] == "10:00:06  inspect 50% sheet 1"
     assert lines[7] == "10:00:08  analyse started (2 children)"
     assert len(lines) == len(api.log) + 1

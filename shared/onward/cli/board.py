@@ -25,13 +25,18 @@ class Row:
     """One step; a fan-out counts its children here instead of listing them."""
 
     status: str = "pending"
-    attempts: int = 0
+    tries: dict[str, int] = field(default_factory=dict)
     fraction: float | None = None
     note: str = ""
     children: int | None = None
     children_done: int = 0
     began: datetime | None = None
     ended: datetime | None = None
+
+    @property
+    def attempts(self) -> int:
+        """Attempts so far, those of all children together."""
+        return sum(self.tries.values())
 
     def seconds(self, now: datetime) -> float | None:
         """How long the step has taken so far; None before it began."""
@@ -54,11 +59,6 @@ class Board:
         planned = {step["id"]: Row() for step in snapshot["steps"] if "." not in step["id"]}
         return cls(snapshot["run_id"], snapshot["workflow"], rows=planned)
 
-    @property
-    def attempts(self) -> int:
-        """Attempts of all steps together."""
-        return sum(row.attempts for row in self.rows.values())
-
     def apply(self, event: Event) -> None:
         """Take one event into account; events of a kind unknown here change only the clock."""
         self.at = datetime.fromisoformat(event["time"])
@@ -70,10 +70,13 @@ class Board:
 
     def _step(self, event: Event, what: str) -> None:
         data = event["data"]
-        step_id, _, child = str(data.get("step_id", "")).partition(".")
+        whole_id = str(data.get("step_id", ""))
+        step_id, _, child = whole_id.partition(".")
         row = self.rows.setdefault(step_id, Row())
-        if what == "started" and "children" not in data:
-            row.attempts += 1
+        # A retry or takeover opens the next attempt by itself: no second `started` follows.
+        attempt = int(data.get("next_attempt") or data.get("attempt") or 0)
+        if attempt:
+            row.tries[whole_id] = max(attempt, row.tries.get(whole_id, 0))
         if what == "progress":
             row.fraction, row.note = data.get("fraction"), str(data.get("note", ""))
             return
@@ -96,12 +99,15 @@ def sentence(event: Event) -> str:
     """Tell one event in one line, for a log or a pipe."""
     data = event["data"]
     subject, _, what = event["type"].removeprefix("onward.").partition(".")
-    words = [str(data.get("step_id", "run")) if subject == "step" else "run", what]
+    words = [
+        str(data.get("step_id", "run")) if subject == "step" else "run",
+        what.replace("_", " "),
+    ]
     if what == "progress":
         words = [words[0], f"{float(data.get('fraction') or 0):.0%}", str(data.get("note", ""))]
     if data.get("children") is not None:
         words.append(f"({data['children']} children)")
-    elif what == "started" and int(data.get("attempt") or 1) > 1:
+    elif what not in {"progress", "retrying"} and int(data.get("attempt") or 1) > 1:
         words.append(f"(attempt {data['attempt']})")
     if "delay_seconds" in data:
         words.append(f"in {float(data['delay_seconds']):.1f} s")

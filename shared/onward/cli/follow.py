@@ -75,7 +75,7 @@ def picture(run: Snapshot) -> Table:
         children = step.get("children")
         row = Row(
             status=step["status"],
-            attempts=step.get("attempts", 0),
+            tries={step["id"]: step.get("attempts", 0)},
             note=step["error"].get("message", "") if step.get("error") else "",
             children=children["total"] if children else None,
             children_done=children["done"] if children else 0,
