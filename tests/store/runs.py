@@ -18,9 +18,9 @@ from onward.domain.protocol import Command, Outcome
 TOOLS = {
     spec.name: spec
     for spec in (
-        ToolSpec("read", "tools:read", Policy()),
-        ToolSpec("native", "tools:native", Policy(effect="write", idempotency="native")),
-        ToolSpec("once", "tools:once", Policy(effect="write", idempotency="none")),
+        ToolSpec("read", "tests.store.scripted_tools:read", Policy()),
+        ToolSpec("native", "tests.store.scripted_tools:native", Policy(effect="write", idempotency="native")),
+        ToolSpec("once", "tests.store.scripted_tools:once", Policy(effect="write", idempotency="none")),
     )
 }
 RUN_ID = "run_019ad0f0a0007000800000000000abcd"

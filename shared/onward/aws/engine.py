@@ -22,7 +22,7 @@ class Engine:
     def __init__(self, client: Any, driver_arn: str) -> None:
         """Use a boto3 Step Functions client and the state machine's ARN."""
         self._client = client
-        self._driver_arn = driver_arn
+        self.driver_arn = driver_arn
 
     def start(self, run_id: str, generation: int) -> Execution:
         """Start a generation, or tell what became of it.
@@ -33,12 +33,12 @@ class Engine:
         name = f"{run_id}-{generation}"
         try:
             self._client.start_execution(
-                stateMachineArn=self._driver_arn,
+                stateMachineArn=self.driver_arn,
                 name=name,
                 input=dumps({"run_id": run_id, "generation": generation}),
             )
         except self._client.exceptions.ExecutionAlreadyExists:
-            arn = f"{self._driver_arn.replace(':stateMachine:', ':execution:')}:{name}"
+            arn = f"{self.driver_arn.replace(':stateMachine:', ':execution:')}:{name}"
             status = self._client.describe_execution(executionArn=arn)["status"]
             return Execution.ALIVE if status == "RUNNING" else Execution.CLOSED
         return Execution.STARTED

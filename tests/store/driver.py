@@ -1,0 +1,89 @@
+"""What driver.asl.json does, in one thread: it follows decisions until it is told to stop."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from onward.app.carry_out import Drive
+from onward.app.execute_step import Attempt, Worker, execute_step
+from onward.app.park_driver import park_driver
+from onward.app.recover_step import recover_step
+from onward.app.settle_run import settle_run
+from onward.domain.protocol import Decision, Do
+from onward.sdk.testing import MemoryLog
+from tests.store.scripted_tools import Died
+
+MARGIN = 60.0
+
+
+@dataclass
+class Driver:
+    """One execution at a time; `did` lists its moves."""
+
+    drive: Drive
+    run_id: str
+    did: list[str] = field(default_factory=list)
+    parks: int = 3
+
+    def execute(self, generation: int = 1) -> Decision:
+        """Begin a generation and follow it to its end."""
+        decision = self.settle(generation, begin=True)
+        while decision.do is not Do.STOP:
+            self.did.append(decision.do.value)
+            if decision.do in {Do.STEP, Do.DELAY}:
+                decision = self.attempt(decision)
+            elif decision.do is Do.FANOUT:
+                self.lanes(decision.lanes)
+                decision = self.settle(generation)
+            elif decision.do is Do.HANDOFF:
+                decision = self.settle(generation)
+            elif not self.park(decision):
+                return decision
+            else:
+                decision = self.settle(generation)
+        return decision
+
+    def settle(self, generation: int, *, begin: bool = False) -> Decision:
+        return settle_run(self.drive, self.run_id, generation, self._until(), begin=begin)
+
+    def lanes(self, lanes: tuple[Decision, ...]) -> None:
+        """Take turns: each lane makes one move, then the next one does."""
+        running = list(lanes)
+        while running:
+            moved = [self.attempt(decision) for decision in running]
+            running = [decision for decision in moved if decision.do in {Do.STEP, Do.DELAY}]
+
+    def attempt(self, decision: Decision) -> Decision:
+        """RunStep with its Catch: what the worker raises, or its death, goes to recover."""
+        if decision.do is Do.DELAY:
+            self.drive.sleep(decision.seconds)
+        worker = Worker(self.drive, MemoryLog(), "request", self._until(), _cannot_end)
+        try:
+            return execute_step(worker, Attempt.of(decision.to_json()))
+        except Died:
+            return self.recover(decision, "Runtime.ExitError")
+        except Exception as error:
+            return self.recover(decision, type(error).__name__)
+
+    def recover(self, decision: Decision, error: str) -> Decision:
+        self.did.append("recover")
+        event: dict[str, Any] = {**decision.to_json(), "error": {"Error": error, "Cause": ""}}
+        return recover_step(self.drive, event, self._until())
+
+    def park(self, decision: Decision) -> bool:
+        """Sleep until the wait is over; False when it was for nobody we know."""
+        answered: list[str] = []
+        generation = decision.generation
+        slept = park_driver(self.drive, self.run_id, generation, "token", answered.append)
+        assert slept is not bool(answered)
+        self.parks -= 1
+        self.drive.sleep(decision.seconds)
+        return self.parks > 0
+
+    def _until(self) -> float:
+        return self.drive.clock() + MARGIN
+
+
+def _cannot_end() -> None:
+    raise AssertionError("the deadline's watch fired in a test")

@@ -1,0 +1,66 @@
+"""Tools whose attempts do what a test wrote down for them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+from pydantic import BaseModel
+
+from onward.sdk import StepContext, tool
+
+
+class Died(BaseException):
+    """The worker's process ended here; nothing catches it."""
+
+
+class Value(BaseModel):
+    value: Any = None
+
+
+SCRIPT: dict[str, list[Callable[[], object]]] = {}
+"""By step id: what happens in its next attempts before the tool returns its input."""
+
+CALLS: Counter[str] = Counter()
+"""By idempotency key: how often a tool was really called."""
+
+
+def forget() -> None:
+    SCRIPT.clear()
+    CALLS.clear()
+
+
+def dies() -> None:
+    raise Died
+
+
+def raises(error: Exception) -> Callable[[], object]:
+    def fail() -> None:
+        raise error
+
+    return fail
+
+
+def _act(ctx: StepContext, request: Value) -> Value:
+    CALLS[ctx.idempotency_key] += 1
+    ctx.usage(3, 4)
+    script = SCRIPT.get(ctx.step_id)
+    if script:
+        script.pop(0)()
+    return request
+
+
+@tool(effect="read")
+def read(ctx: StepContext, request: Value) -> Value:
+    return _act(ctx, request)
+
+
+@tool(effect="write", idempotency="native")
+def native(ctx: StepContext, request: Value) -> Value:
+    return _act(ctx, request)
+
+
+@tool(effect="write", idempotency="none")
+def once(ctx: StepContext, request: Value) -> Value:
+    return _act(ctx, request)
