@@ -12,6 +12,7 @@ from onward.app.recover_step import recover_step
 from onward.app.settle_run import settle_run
 from onward.domain.protocol import Decision, Do
 from onward.sdk.testing import MemoryLog
+
 from tests.store.scripted_tools import Died
 
 MARGIN = 60.0
@@ -63,7 +64,7 @@ class Driver:
             return execute_step(worker, Attempt.of(decision.to_json()))
         except Died:
             return self.recover(decision, "Runtime.ExitError")
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - Step Functions catches whatever it is
             return self.recover(decision, type(error).__name__)
 
     def recover(self, decision: Decision, error: str) -> Decision:

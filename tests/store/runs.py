@@ -15,13 +15,14 @@ from onward.domain.model import Event, Json, Payload, PlannedStep, Policy, Run, 
 from onward.domain.plan import ToolSpec, compile_plan
 from onward.domain.protocol import Command, Outcome
 
+_SCRIPTED = "tests.store.scripted_tools"
 TOOLS = {
-    spec.name: spec
-    for spec in (
-        ToolSpec("read", "tests.store.scripted_tools:read", Policy()),
-        ToolSpec("native", "tests.store.scripted_tools:native", Policy(effect="write", idempotency="native")),
-        ToolSpec("once", "tests.store.scripted_tools:once", Policy(effect="write", idempotency="none")),
-    )
+    name: ToolSpec(name, f"{_SCRIPTED}:{name}", policy)
+    for name, policy in {
+        "read": Policy(),
+        "native": Policy(effect="write", idempotency="native"),
+        "once": Policy(effect="write", idempotency="none"),
+    }.items()
 }
 RUN_ID = "run_019ad0f0a0007000800000000000abcd"
 

@@ -6,9 +6,8 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-from pydantic import BaseModel
-
 from onward.sdk import StepContext, tool
+from pydantic import BaseModel
 
 
 class Died(BaseException):

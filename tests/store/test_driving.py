@@ -4,13 +4,13 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-
 from onward.app.start_run import start_run
 from onward.aws.engine import Engine, Execution
 from onward.aws.run_reader import RunReader
 from onward.aws.run_store import RunStore
 from onward.domain.errors import InvalidInput, PermissionDenied, RateLimited, Transient
 from onward.domain.model import Run, RunStatus, StepStatus
+
 from tests import faults
 from tests.store import scripted_tools as tools
 from tests.store.conftest import new_client
