@@ -1,0 +1,155 @@
+"""Cutting a sheet along its blank rows and columns into blocks of cells that may be tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from itertools import pairwise
+from typing import Final
+
+from workflows.excel_report.cells import BLANK, DIGITS, INTEGER, TYPED, WORDS, as_text
+from workflows.excel_report.grid import Grid
+from workflows.excel_report.shape import ColumnShapes
+
+# Blank rows that may lie within a table, as between its groups.
+MAX_GAP: Final = 2
+MAX_DEPTH: Final = 4
+
+
+YEARS: Final = (INTEGER, DIGITS)
+
+
+@dataclass(frozen=True)
+class Region:
+    """Some rows (indexes into the grid) of the columns `left` to `right`."""
+
+    grid: Grid
+    rows: tuple[int, ...]
+    left: int
+    right: int
+
+    @cached_property
+    def words(self) -> list[str]:
+        """The kinds of each row, cut to the columns and padded to their number."""
+        return [_cut(self.grid.kinds[row], self.left, self.right) for row in self.rows]
+
+    @property
+    def width(self) -> int:
+        """How many columns."""
+        return self.right - self.left + 1
+
+    def number(self, at: int) -> int:
+        """The row number of the row at a position of this region."""
+        return self.grid.numbers[self.rows[at]]
+
+    def texts(self, at: int) -> list[str]:
+        """The row's kept values, as text; blanks are empty."""
+        number = self.number(at)
+        return [as_text(self.grid.value(number, c)) for c in range(self.left, self.right + 1)]
+
+
+@lru_cache(maxsize=4096)
+def _cut(kinds: str, left: int, right: int) -> str:
+    return kinds[left - 1 : right].ljust(right - left + 1, BLANK)
+
+
+@lru_cache(maxsize=4096)
+def _mask(word: str) -> int:
+    """One bit a column, set where the cell is not blank."""
+    mask = 0
+    for at, kind in enumerate(word):
+        if kind != BLANK:
+            mask |= 1 << at
+    return mask
+
+
+def find_regions(grid: Grid) -> list[Region]:
+    """The blocks of a sheet from top to bottom, then from left to right."""
+    if not grid.kinds:
+        return []
+    whole = Region(grid, tuple(range(len(grid.kinds))), 1, max(len(kinds) for kinds in grid.kinds))
+    found = list(_split(whole, 0))
+    return sorted(found, key=lambda region: (region.number(0), region.left))
+
+
+def _split(region: Region, depth: int) -> Iterator[Region]:
+    for part in _by_columns(region):
+        blocks = _rejoin(list(_by_rows(part)))
+        if (len(blocks) == 1 and part.width == region.width) or depth == MAX_DEPTH:
+            yield from blocks
+        else:
+            for block in blocks:
+                yield from _split(block, depth + 1)
+
+
+def _by_columns(region: Region) -> Iterator[Region]:
+    """Cut at columns that are blank in all rows."""
+    used = 0
+    for word in set(region.words):
+        used |= _mask(word)
+    at = 0
+    while used >> at:
+        if used >> at & 1:
+            end = at
+            while used >> (end + 1) & 1:
+                end += 1
+            part = Region(region.grid, region.rows, region.left + at, region.left + end)
+            rows = tuple(
+                row for row, word in zip(part.rows, part.words, strict=True) if _mask(word)
+            )
+            yield Region(region.grid, rows, part.left, part.right)
+            at = end
+        at += 1
+
+
+def _by_rows(region: Region) -> Iterator[Region]:
+    """Cut at blank rows."""
+    numbers = region.grid.numbers
+    start = 0
+    for at, (before, after) in enumerate(pairwise(region.rows), start=1):
+        if numbers[after] != numbers[before] + 1:
+            yield Region(region.grid, region.rows[start:at], region.left, region.right)
+            start = at
+    yield Region(region.grid, region.rows[start:], region.left, region.right)
+
+
+def _rejoin(blocks: list[Region]) -> list[Region]:
+    """Join blocks that a blank row parted although they are one table."""
+    joined = [blocks[0]]
+    for block in blocks[1:]:
+        above = joined[-1]
+        gap = block.number(0) - above.number(len(above.rows) - 1) - 1
+        if gap <= MAX_GAP and _belongs(above, block):
+            joined[-1] = Region(above.grid, above.rows + block.rows, above.left, above.right)
+        else:
+            joined.append(block)
+    return joined
+
+
+def _belongs(above: Region, block: Region) -> bool:
+    """Whether a block goes on with the table above: no header, the same kinds of columns."""
+    first = block.words[0]
+    if TYPED.isdisjoint(first) or is_year_header(block.texts(0), first):
+        return False
+    if len(above.rows) == 1:
+        # A header that stands apart from its data.
+        filled = sum(kind in WORDS for kind in above.words[0])
+        return filled == above.width > 1 and TYPED.isdisjoint(above.words[0])
+    shapes = ColumnShapes.of(above.words)
+    typed = [at for at, kind in enumerate(first) if kind in TYPED]
+    fits = sum(shapes.conforms(at, first[at]) for at in typed)
+    return bool(shapes.typed) and fits == len(typed)
+
+
+def is_year_header(texts: list[str], word: str) -> bool:
+    """Whether a row of whole numbers names years (2019, 2020, 2021) rather than holding data."""
+    years = [text for text, kind in zip(texts, word, strict=True) if kind in YEARS]
+    rest = set(word) - {*YEARS, BLANK}
+    if len(years) < 2 or not rest <= WORDS:  # noqa: PLR2004 - one number is no sequence
+        return False
+    if not all(year.isdecimal() for year in years):
+        return False
+    numbers = [int(year) for year in years]
+    steps = {after - before for before, after in pairwise(numbers)}
+    return all(1900 <= number <= 2100 for number in numbers) and len(steps) == 1 and 0 not in steps  # noqa: PLR2004

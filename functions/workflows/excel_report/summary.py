@@ -1,0 +1,42 @@
+"""The summary for programs: the report's figures as JSON."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from workflows.excel_report.models import AnalysisPlan, Inspection, TableReport
+
+
+def build_summary(
+    title: str, inspection: Inspection, plan: AnalysisPlan, reports: list[TableReport]
+) -> dict[str, Any]:
+    """All sheets in workbook order; `reports` are in the order of the plan's jobs."""
+    found = iter(reports)
+    sheets = [
+        {
+            "name": sheet.name,
+            "tables": [_table(next(found)) for _ in sheet.tables],
+            "notes": sheet.notes,
+        }
+        for sheet in inspection.sheets
+    ]
+    return {
+        "title": title,
+        "planner": plan.planner,
+        "sheets": sheets,
+        "notes": [*inspection.notes, *plan.notes],
+    }
+
+
+def encode(summary: dict[str, Any]) -> bytes:
+    """UTF-8 JSON without NaN or infinities, the same bytes for the same summary."""
+    return json.dumps(summary, ensure_ascii=False, allow_nan=False, indent=1).encode()
+
+
+def _table(report: TableReport) -> dict[str, Any]:
+    columns = [
+        column.model_dump(include={"name", "type", "sum", "min", "max", "mean", "missing"})
+        for column in report.columns
+    ]
+    return {"range": report.range, "rows": report.rows, "columns": columns, "notes": report.notes}

@@ -1,0 +1,290 @@
+"""Recognising the table in a block of cells: its header, its data, and the remarks around them."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from workflows.excel_report.cells import BLANK, DATE, INTEGER, NUMBER, TEXT, TYPED, WORDS
+from workflows.excel_report.grid import Grid
+from workflows.excel_report.header import column_names
+from workflows.excel_report.regions import Region, is_year_header
+from workflows.excel_report.shape import ColumnShapes
+from workflows.excel_report.workbook import Box, DeclaredTable
+
+MAX_HEADER_ROWS: Final = 3
+# Stray numbers above a header (a year in the title) are looked for this far down.
+LOOK_BELOW: Final = 10
+SHORT: Final = 40
+MIN_LIST: Final = 5
+MIN_WORDS: Final = 3  # rows that a table of nothing but words has at least
+
+_REMARK: Final = re.compile(
+    r"\s*(?:[*†‡§(\[©]|\d\)|(?:sources?|notes?|data|updated?|quelle|anmerkung|nb)\b)", re.IGNORECASE
+)
+_UNIT: Final = re.compile(r"[(\[].*[)\]]|[%€$£¥]|[a-zµ°]{1,3}[²³]?")
+
+
+@dataclass
+class Table:
+    """A table as it was recognised: rows and columns are numbers on the sheet, inclusive."""
+
+    left: int
+    right: int
+    headers: list[int]
+    names: list[str]
+    top: int
+    bottom: int
+    rows: int
+    counts: list[Counter[str]]
+    skip: list[int] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+def find_tables(region: Region, merges: Sequence[Box]) -> list[Table]:
+    """The tables of a block, from top to bottom; none if it holds remarks only."""
+    shapes = ColumnShapes.of(region.words)
+    if not shapes.typed:
+        return _textual(region, merges)
+    parts = _stacked(region, shapes)
+    if len(parts) > 1:
+        return [table for part in parts for table in find_tables(part, merges)]
+    return _typed(region, shapes, merges)
+
+
+def declared_table(grid: Grid, declared: DeclaredTable) -> Table | None:
+    """A table that the workbook declares, without its blank rows and its totals; None if empty."""
+    box = declared.box
+    last = box.bottom - declared.total_rows
+    indexes = grid.span(box.top + declared.header_rows, last)
+    region = Region(grid, tuple(indexes), box.left, box.right)
+    body = [at for at, word in enumerate(region.words) if _fill(word)]
+    if not body:
+        return None
+    table = _build(region, [], body, [])
+    table.headers = list(range(box.top, box.top + declared.header_rows))
+    if declared.header_rows:
+        table.names = declared.names
+        table.notes = table.notes[1:]
+    if declared.total_rows:
+        table.notes.append(f"The totals in {_rows(range(last + 1, box.bottom + 1))} are not data.")
+    return table
+
+
+def _stacked(region: Region, shapes: ColumnShapes) -> list[Region]:
+    """Cut where a second, different header follows data without a blank row between."""
+    first = _first_data(region, shapes)
+    known = [region.texts(at) for at in range(first)]
+    cuts = [0]
+    for at in range(first, len(region.words) - 1):
+        word = region.words[at]
+        if _is_full_header(word, shapes) and shapes.conforming(region.words[at + 1]):
+            texts = region.texts(at)
+            if texts not in known and len(set(texts)) == len(texts) == _fill(word):
+                cuts.append(at)
+                known = [texts]
+    ends = [*cuts[1:], len(region.rows)]
+    return [
+        Region(region.grid, region.rows[start:end], region.left, region.right)
+        for start, end in zip(cuts, ends, strict=True)
+    ]
+
+
+def _is_full_header(word: str, shapes: ColumnShapes) -> bool:
+    """Text in all of at least two typed columns: no row of data looks like that."""
+    typed = shapes.typed
+    return len(typed) > 1 and TYPED.isdisjoint(word) and all(word[at] == TEXT for at in typed)
+
+
+def _first_data(region: Region, shapes: ColumnShapes) -> int:
+    """The first row with a value of its column's class, unless it names years."""
+    for at, word in enumerate(region.words):
+        if shapes.conforming(word):
+            is_header = at + 1 < len(region.words) and is_year_header(region.texts(at), word)
+            return at + 1 if is_header else at
+    return len(region.words)
+
+
+def _typed(region: Region, shapes: ColumnShapes, merges: Sequence[Box]) -> list[Table]:
+    first = _first_data(region, shapes)
+    header = _header_above(region, shapes, first) or _header_below(region, shapes, first)
+    rows = _header_rows(region, shapes, header[0], merges) if header else []
+    start = rows[-1] + 1 if rows else first
+    end = _end_of_data(region, shapes, start)
+    names = [region.texts(at) for at in rows]
+    body = [at for at in range(start, end) if not _repeats(region, at, names)]
+    if not _is_table(region, shapes, rows, body):
+        return []
+    table = _build(region, rows, body, merges)
+    repeated = set(range(start, end)).difference(body)
+    table.skip = [region.number(at) for at in sorted(repeated)]
+    if table.skip:
+        table.notes.append(f"The header is repeated in {_rows(table.skip)}; not counted as data.")
+    return [table]
+
+
+def _repeats(region: Region, at: int, header: list[list[str]]) -> bool:
+    return TYPED.isdisjoint(region.words[at]) and region.texts(at) in header
+
+
+def _fill(word: str) -> int:
+    return len(word) - word.count(BLANK)
+
+
+def _covers(word: str, shapes: ColumnShapes) -> bool:
+    """Names at least half of the columns, and half of those that hold numbers or dates."""
+    typed = shapes.typed
+    named = sum(word[at] != BLANK for at in typed)
+    return named * 2 >= len(typed) and _fill(word) * 2 >= len(word)
+
+
+def _header_above(region: Region, shapes: ColumnShapes, first: int) -> list[int]:
+    """The fullest row above the data that can be a header, the nearest of equals."""
+    allowed = {*WORDS, DATE, INTEGER, NUMBER, BLANK}
+    able = [
+        at
+        for at in range(first)
+        if allowed.issuperset(region.words[at]) and _covers(region.words[at], shapes)
+    ]
+    return [max(able, key=lambda at: (_fill(region.words[at]), at))] if able else []
+
+
+def _header_below(region: Region, shapes: ColumnShapes, first: int) -> list[int]:
+    """A header that stands below stray values, such as the year in a title."""
+    for at in range(first + 1, min(first + LOOK_BELOW, len(region.words) - 1)):
+        word = region.words[at]
+        if all(word[column] in WORDS for column in shapes.typed) and TYPED.isdisjoint(word):
+            above = region.words[first:at]
+            return [at] if all(_fill(row) * 2 < _fill(word) for row in above) else []
+    return []
+
+
+def _header_rows(
+    region: Region, shapes: ColumnShapes, header: int, merges: Sequence[Box]
+) -> list[int]:
+    """The header with the rows that belong to it: groups or main names above, units below."""
+    rows = [header]
+    below = header + 1
+    while below < len(region.words) and len(rows) < MAX_HEADER_ROWS:
+        if not _is_subheader(region, shapes, below):
+            break
+        rows.append(below)
+        below += 1
+    above = header - 1
+    while above >= 0 and len(rows) < MAX_HEADER_ROWS:
+        word = region.words[above]
+        full = _is_full_header(word, shapes) and _fill(word) >= _fill(region.words[header])
+        if not full and not _is_group_header(region, above, merges):
+            break
+        rows.insert(0, above)
+        above -= 1
+    return rows
+
+
+def _is_subheader(region: Region, shapes: ColumnShapes, at: int) -> bool:
+    word = region.words[at]
+    if shapes.conforming(word) or not TYPED.isdisjoint(word):
+        return False
+    if _is_full_header(word, shapes):
+        return True
+    texts = [text for text in region.texts(at) if text]
+    named = [at for at in shapes.typed if word[at] == TEXT]
+    return bool(named) and all(_UNIT.fullmatch(text) for text in texts)
+
+
+def _is_group_header(region: Region, at: int, merges: Sequence[Box]) -> bool:
+    """Merged cells over several columns, with nothing directly above them."""
+    number = region.number(at)
+    alone = at == 0 or region.number(at - 1) < number - 1
+    if not alone or not TYPED.isdisjoint(region.words[at]):
+        return False
+    return any(
+        box.top == number and box.right > box.left and region.left <= box.left <= region.right
+        for box in merges
+    )
+
+
+def _end_of_data(region: Region, shapes: ColumnShapes, start: int) -> int:
+    """Where the remarks below the data begin."""
+    end = len(region.words)
+    while end > start + 1 and _is_remark(region, shapes, end - 1, below=end < len(region.words)):
+        end -= 1
+    return end
+
+
+def _is_remark(region: Region, shapes: ColumnShapes, at: int, *, below: bool) -> bool:
+    """A row without any value of its column's class that reads like a remark.
+
+    A lone text is one if it is long, begins like one, or stands on top of other remarks;
+    otherwise it may be the label of a row whose values are all missing.
+    """
+    word = region.words[at]
+    if shapes.conforming(word) or not TYPED.isdisjoint(word):
+        return False
+    if any(word[column] == TEXT for column in shapes.typed):
+        return True
+    if _fill(word) > 1 or not set(word) <= {*WORDS, BLANK}:
+        return False
+    text = "".join(region.texts(at))
+    return below or len(text) > SHORT or word[0] == BLANK or bool(_REMARK.match(text))
+
+
+def _is_table(region: Region, shapes: ColumnShapes, header: list[int], body: list[int]) -> bool:
+    """Whether it is more than a stray value, or a few labels each with a value of another kind."""
+    if not body or (not header and len(body) < 2):  # noqa: PLR2004 - two rows make a table
+        return False
+    if region.width == 1:
+        return bool(header) or len(body) >= MIN_LIST
+    if region.width == 2 and len(body) < LOOK_BELOW:  # noqa: PLR2004 - label and value
+        fitting = sum(shapes.conforming(region.words[at]) > 0 for at in body)
+        return fitting * 5 >= len(body) * 3
+    return True
+
+
+def _textual(region: Region, merges: Sequence[Box]) -> list[Table]:
+    """A table of words: a full row of short, different names above rows that are mostly filled."""
+    if region.width == 1:
+        return _word_list(region, merges)
+    for at, word in enumerate(region.words[:MIN_LIST]):
+        texts = region.texts(at)
+        if _fill(word) == region.width and TYPED.isdisjoint(word):
+            body = list(range(at + 1, len(region.words)))
+            filled = sum(_fill(region.words[row]) for row in body)
+            named = len(set(texts)) == region.width and max(map(len, texts)) <= SHORT
+            if named and len(body) >= MIN_WORDS and filled * 5 >= len(body) * region.width * 4:
+                return [_build(region, [at], body, merges)]
+            return []
+    return []
+
+
+def _word_list(region: Region, merges: Sequence[Box]) -> list[Table]:
+    texts = [region.texts(at)[0] for at in range(len(region.words))]
+    if len(texts) <= MIN_LIST or max(map(len, texts)) > SHORT or len(set(texts)) == 1:
+        return []
+    return [_build(region, [0], list(range(1, len(texts))), merges)]
+
+
+def _build(region: Region, header: list[int], body: list[int], merges: Sequence[Box]) -> Table:
+    counts = [Counter(column) for column in zip(*(region.words[at] for at in body), strict=True)]
+    names, notes = column_names(region, header, merges)
+    rows = [region.number(at) for at in header]
+    if len(rows) > 1:
+        notes.insert(0, f"The column names were put together from {_rows(rows)}.")
+    top, bottom = region.number(body[0]), region.number(body[-1])
+    blank = bottom - top + 1 - (body[-1] - body[0] + 1)
+    if blank:
+        notes.append(
+            f"{blank} blank {'row' if blank == 1 else 'rows'} within the table not counted."
+        )
+    return Table(
+        region.left, region.right, rows, names, top, bottom, len(body), counts, notes=notes
+    )
+
+
+def _rows(numbers: Sequence[int]) -> str:
+    if len(numbers) == 1:
+        return f"row {numbers[0]}"
+    return f"rows {', '.join(map(str, numbers[:-1]))} and {numbers[-1]}"

@@ -1,0 +1,109 @@
+"""The steps of `excel-report`. What reads workbooks is imported where it is used: it is heavy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from onward.sdk import InvalidInput, StepContext, tool
+
+from workflows.excel_report.models import (
+    AnalyseRequest,
+    Analysis,
+    AnalysisPlan,
+    Composed,
+    ComposeRequest,
+    Inspection,
+    InspectRequest,
+    PlanRequest,
+    Published,
+    PublishRequest,
+    TableReport,
+)
+
+HTML: Final = "text/html; charset=utf-8"
+JSON: Final = "application/json"
+# Seconds kept back to say that the time was too short, instead of being ended without a word.
+RESERVE: Final = 3.0
+
+
+@tool(effect="read", timeout=120)
+def inspect_workbook(ctx: StepContext, request: InspectRequest) -> Inspection:
+    """Find the workbook's sheets, tables, columns and types."""
+    from workflows.excel_report.inspection import inspect
+    from workflows.excel_report.workbook import open_workbook
+
+    ctx.progress(0.0, f"opening {request.file.name}")
+    body = ctx.get_artifact(request.file)
+    with open_workbook(body, tick=_in_time(ctx)) as workbook:
+        found = inspect(workbook, said=lambda share, sheet: ctx.progress(share, f"reading {sheet}"))
+    ctx.log.info("inspected", sheets=len(found.sheets), bytes=len(body))
+    return found
+
+
+@tool(effect="read", timeout=30)
+def plan_analysis(_ctx: StepContext, request: PlanRequest) -> AnalysisPlan:
+    """Order one analysis a table, by rules."""
+    from workflows.excel_report.planner import plan_by_rules
+
+    return plan_by_rules(request.inspection)
+
+
+@tool(effect="read", timeout=120)
+def analyse_table(ctx: StepContext, request: AnalyseRequest) -> Analysis:
+    """Work out one table's figures and chart; the checkpoint points to them."""
+    from workflows.excel_report.analysis import analyse
+    from workflows.excel_report.workbook import open_workbook
+
+    table = request.job.table
+    ctx.progress(0.0, f"{table.sheet} {table.range}")
+    with open_workbook(ctx.get_artifact(request.file), tick=_in_time(ctx)) as workbook:
+        report = analyse(workbook, request.job)
+    body = ctx.put_artifact("analysis.json", report.model_dump_json().encode(), JSON)
+    return Analysis(sheet=table.sheet, range=table.range, rows=report.rows, body=body)
+
+
+@tool(effect="read", timeout=60)
+def compose_report(ctx: StepContext, request: ComposeRequest) -> Composed:
+    """Write the report for people and the summary for programs."""
+    from workflows.excel_report.report import render
+    from workflows.excel_report.summary import build_summary, encode
+
+    reports = [
+        TableReport.model_validate_json(ctx.get_artifact(analysis.body))
+        for analysis in request.analyses
+    ]
+    title = request.title or request.file.name
+    html = render(title, request.file.name, request.inspection, request.plan, reports)
+    summary = build_summary(title, request.inspection, request.plan, reports)
+    return Composed(
+        html=ctx.put_artifact("report.html", html.encode(), HTML),
+        summary=ctx.put_artifact("summary.json", encode(summary), JSON),
+        tables=len(reports),
+        rows=sum(report.rows for report in reports),
+    )
+
+
+@tool(effect="write", idempotency="native", timeout=30)
+def publish_report(ctx: StepContext, request: PublishRequest) -> Published:
+    """Publish both documents; a repeat finds what the first attempt published."""
+    composed = request.composed
+    return Published(
+        report=ctx.publish_artifact("report.html", ctx.get_artifact(composed.html), HTML),
+        summary=ctx.publish_artifact("summary.json", ctx.get_artifact(composed.summary), JSON),
+        tables=composed.tables,
+        rows=composed.rows,
+    )
+
+
+def _in_time(ctx: StepContext) -> Callable[[], None]:
+    """Give up with a reason shortly before the deadline."""
+
+    def tick() -> None:
+        if ctx.remaining() < RESERVE:
+            raise InvalidInput(
+                "The workbook is too large to be read within this step's time. "
+                "Split it into smaller workbooks."
+            )
+
+    return tick

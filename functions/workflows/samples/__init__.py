@@ -1,0 +1,1 @@
+"""Small tools and a workflow to try things out with."""
