@@ -81,12 +81,19 @@ class Outbox(Construct):
         )
 
 
-def _queue(scope: Construct, identifier: str, **options: object) -> sqs.Queue:
+def _queue(
+    scope: Construct,
+    identifier: str,
+    *,
+    visibility_timeout: Duration | None = None,
+    dead_letter_queue: sqs.DeadLetterQueue | None = None,
+) -> sqs.Queue:
     return sqs.Queue(
         scope,
         identifier,
         enforce_ssl=True,
         encryption=sqs.QueueEncryption.SQS_MANAGED,
         retention_period=Duration.days(14),
-        **options,  # type: ignore[arg-type]
+        visibility_timeout=visibility_timeout,
+        dead_letter_queue=dead_letter_queue,
     )

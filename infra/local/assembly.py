@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
@@ -23,6 +24,7 @@ CACHE: Final = ROOT / "cdk.out"
 
 _SOURCES: Final = ("infra", "functions", "shared")
 _FILES: Final = ("cdk.json",)
+_KEPT_SECONDS: Final = 86_400
 _TOOLS: Final = ("aws-cdk-lib", "constructs", "jsii")
 
 
@@ -44,13 +46,13 @@ def synthesise(*, drills: bool) -> Path:
     }
     target = CACHE / f"local-{fingerprint(context)}"
     if target.exists():
+        target.touch()
         return target
     CACHE.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=CACHE) as scratch:
         output = Path(scratch) / "assembly"
         _run_app(output, context)
-        _forget_older(drills=drills)
-        (output / "drills").write_text(context["onward:drills"])
+        _forget_older()
         # A rename, so that a stack deployed by somebody else at this moment never sees a half.
         _move(output, target)
     return target
@@ -82,7 +84,6 @@ def _run_app(output: Path, context: dict[str, str]) -> None:
         "CDK_OUTDIR": str(output),
         "CDK_CONTEXT_JSON": json.dumps(flags | context),
         "JSII_NODE": str(node()),
-        "JSII_SILENCE_WARNING_UNTESTED_NODE_VERSION": "1",
     }
     done = subprocess.run(
         [sys.executable, "-m", "infra.app"],
@@ -105,11 +106,10 @@ def node() -> Path:
     return Path(found.origin).parent / name
 
 
-def _forget_older(*, drills: bool) -> None:
-    """Remove assemblies of earlier sources: deployed stacks have their own copy of the assets."""
+def _forget_older() -> None:
+    """Remove assemblies nobody took for a day; a younger one may be in somebody's hands."""
     for old in CACHE.glob("local-*"):
-        mark = old / "drills"
-        if mark.exists() and mark.read_text() == ("1" if drills else "0"):
+        if time.time() - old.stat().st_mtime > _KEPT_SECONDS:
             shutil.rmtree(old, ignore_errors=True)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 import boto3
@@ -82,7 +83,8 @@ def _upload_assets(assembly: Path, endpoint: str) -> str:
     for asset in manifest["files"].values():
         for destination in asset["destinations"].values():
             bucket, key = _here(destination["bucketName"]), _here(destination["objectKey"])
-            storage.create_bucket(Bucket=bucket)
+            with suppress(storage.exceptions.BucketAlreadyOwnedByYou):
+                storage.create_bucket(Bucket=bucket)
             body = (assembly / asset["source"]["path"]).read_bytes()
             storage.put_object(Bucket=bucket, Key=key, Body=body)
             if asset["source"]["path"] == template:

@@ -83,16 +83,22 @@ def running(state: Path) -> Emulator | None:
     return None
 
 
+def require_free(port: int) -> None:
+    """Raise PortTaken if something answers on a port of the loopback."""
+    with socket.socket() as probe:
+        if probe.connect_ex((LOOPBACK, port)) == 0:
+            raise PortTaken(
+                f"port {port} of {LOOPBACK} is already in use; choose another with --port,"
+                " or stop what listens there"
+            )
+
+
 def start(state: Path, port: int) -> Emulator:
     """Start the emulator on a state directory and wait until it answers.
 
     Raises PortTaken before anything is started, EmulatorFailed with the end of its log.
     """
-    if _answers(port):
-        raise PortTaken(
-            f"port {port} of {LOOPBACK} is already in use; choose another with --port,"
-            " or stop what listens there"
-        )
+    require_free(port)
     log = state / "emulator.log"
     (state / "tmp").mkdir(exist_ok=True)
     with (state / _LOCK).open("w") as lock, log.open("w") as output:
@@ -158,11 +164,6 @@ def _environment(state: Path, port: int) -> dict[str, str]:
         "IOT_MTLS_ENABLED": "0",
         "LOG_LEVEL": "INFO",
     }
-
-
-def _answers(port: int) -> bool:
-    with socket.socket() as probe:
-        return probe.connect_ex((LOOPBACK, port)) == 0
 
 
 def _is_healthy(emulator: Emulator) -> bool:

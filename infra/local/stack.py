@@ -55,9 +55,12 @@ def up(port: int | None, state: Path, *, drills: bool = False) -> Stack:
         _keep_out_of_version_control(state)
         known = _read(state)
         running = _serving(state, port)
+        chosen = port or (known.port if known else DEFAULT_PORT)
+        if running is None:
+            emulator.require_free(chosen)
         built = assembly.synthesise(drills=drills)
         if running is None:
-            running = emulator.start(state, port or (known.port if known else DEFAULT_PORT))
+            running = emulator.start(state, chosen)
         outputs = deploy(built, running.endpoint)
         key = known.api_key if known else new_key()
         _grant(running, outputs["RunsTable"], key)

@@ -1,0 +1,126 @@
+"""`make bench`: everything in one run on one stack, as ratios and counts."""
+
+from __future__ import annotations
+
+import socket
+import tempfile
+from pathlib import Path
+from statistics import median
+from typing import TYPE_CHECKING, Any, Final
+
+from onward.client import Onward
+
+from infra.local.bench import imports
+from infra.local.bench.bare import BareChain
+from infra.local.bench.calls import attempt_costs, chain
+from infra.local.bench.executions import history, seconds
+from infra.local.deploy import client
+from infra.local.stack import down, up
+
+if TYPE_CHECKING:
+    from infra.local.stack import Stack
+
+LENGTH: Final = 8
+PAIRS: Final = 12
+COLD: Final = 9
+LONG: Final = 300
+
+
+def main() -> None:
+    """Bring a stack of its own up, measure, take it down."""
+    with tempfile.TemporaryDirectory() as scratch:
+        state = Path(scratch)
+        stack = up(_free_port(), state)
+        try:
+            measure(stack)
+        finally:
+            down(state)
+
+
+def measure(stack: Stack) -> None:
+    """Print each figure with its target."""
+    latency(stack)
+    transitions(stack)
+    costs(stack)
+    cold()
+
+
+def latency(stack: Stack) -> None:
+    """Per-step latency of a chain, paired run by run with the bare chain; the first pair warms."""
+    bare = BareChain(stack, LENGTH)
+    pairs = [(_ours(stack, LENGTH)[0], bare.run()) for _ in range(PAIRS + 1)][1:]
+    ours, theirs = (median(side) / LENGTH * 1000 for side in zip(*pairs, strict=True))
+    ratio = median(a / b for a, b in pairs)
+    print(f"chain of {LENGTH}, median of {PAIRS} pairs, milliseconds a step")
+    row("onward", f"{ours:.1f}")
+    row("bare Step Functions and Lambda", f"{theirs:.1f}")
+    row("ratio, pair by pair", f"{ratio:.2f}", "4.0")
+
+
+def transitions(stack: Stack) -> None:
+    """Count what a step adds to an execution, as the difference of two lengths of chain."""
+    long, short = _ours(stack, 2 * LENGTH)[1], _ours(stack, LENGTH)[1]
+    print("Step Functions, a step")
+    for name, kinds, target in (
+        ("state transitions", ("StateEntered",), "2"),
+        ("invocations", ("TaskScheduled",), "1"),
+        ("history events", ("",), None),
+    ):
+        added = sum(_count(long, kind) - _count(short, kind) for kind in kinds) / LENGTH
+        row(name, f"{added:g}", target)
+
+
+def costs(stack: Stack) -> None:
+    """Count service calls and DynamoDB units of a read step; the same at every length."""
+    found = attempt_costs(stack, LONG)
+    middle = found[LENGTH // 2]
+    print(f"AWS service calls of a read step: {', '.join(middle.calls)}")
+    row("service calls", str(len(middle.calls)), "5")
+    row("write units", f"{middle.write_units:g}", "12")
+    row("read units", f"{middle.read_units:g}")
+    for index in (10, 290):
+        row(f"write units of step {index} of {LONG}", f"{found[index].write_units:g}", "the same")
+
+
+def cold() -> None:
+    """Time cold imports, pair by pair."""
+    pairs = [
+        (imports.milliseconds(imports.OURS), imports.milliseconds(imports.USUAL))
+        for _ in range(COLD)
+    ]
+    print(f"cold import, median of {COLD} pairs, milliseconds")
+    row("execute_step", f"{median(ours for ours, _ in pairs):.0f}")
+    row("a handler with the usual imports", f"{median(usual for _, usual in pairs):.0f}")
+    row("ratio, pair by pair", f"{median(ours / usual for ours, usual in pairs):.2f}", "0.6")
+
+
+def row(name: str, value: str, target: str | None = None) -> None:
+    """Print one figure."""
+    print(f"  {name:<38}{value:>10}" + (f"   target {target}" if target else ""))
+
+
+def _ours(stack: Stack, length: int) -> tuple[float, list[str]]:
+    """Run a chain through the API; return its execution's seconds and history."""
+    machines = client("stepfunctions", stack.endpoint_url)
+    with Onward(stack.api_url, stack.api_key) as onward:
+        run_id = onward.submit(plan=chain(length))["run_id"]
+        for _ in onward.watch(run_id):
+            pass
+    driver = stack.outputs["DriverArn"].replace(":stateMachine:", ":execution:")
+    execution = f"{driver}:{run_id}-1"
+    return seconds(machines, execution), history(machines, execution)
+
+
+def _count(events: list[str], kind: str) -> int:
+    return sum(kind in event for event in events)
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: Any = probe.getsockname()[1]
+        return int(port)
+
+
+if __name__ == "__main__":
+    main()
