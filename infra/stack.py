@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 STEP_TIMEOUT: Final = 900
 """Seconds, the Lambda limit; a step's own time-out is shorter and ends its process."""
 
+STEP_MEMORY: Final = 1769
+"""MB: one whole CPU, so that what the first attempt imports costs no more than at its init."""
+
 
 class OnwardStack(Stack):
     """Onward in one stack.
@@ -47,7 +50,7 @@ class OnwardStack(Stack):
         tables = data | {"idempotency_table": self.state.idempotency.table_name}
         self.driven: Final = Driven(
             execute_step=Function(
-                self, "execute_step", package, tables, timeout=STEP_TIMEOUT, memory=1024
+                self, "execute_step", package, tables, timeout=STEP_TIMEOUT, memory=STEP_MEMORY
             ),
             recover=Function(self, "recover", package, data, timeout=60),
             settle=Function(self, "settle", package, data, timeout=60),

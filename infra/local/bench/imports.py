@@ -10,6 +10,7 @@ from typing import Final
 from infra.bundle import ROOT
 
 OURS: Final = "import execute_step"
+FIRST_USE: Final = "import execute_step\nexecute_step.once()"
 USUAL: Final = """
 import boto3
 from aws_lambda_powertools import Logger, Metrics, Tracer
@@ -30,6 +31,13 @@ class Body(BaseModel):
 def make(body: Body) -> Body:
     return body
 """
+_SETTINGS: Final = {
+    "AWS_DEFAULT_REGION": "us-east-1",
+    "ONWARD_RUNS_TABLE": "runs",
+    "ONWARD_IDEMPOTENCY_TABLE": "idempotency",
+    "ONWARD_ARTIFACTS_BUCKET": "artifacts",
+    "ONWARD_DRILLS": "0",
+}
 _TIMED: Final = (
     "import time\nstarted = time.perf_counter()\n{}\nprint(time.perf_counter() - started)"
 )
@@ -37,9 +45,11 @@ _TIMED: Final = (
 
 def milliseconds(source: str) -> float:
     """Return how long a fresh interpreter needs for a source text."""
-    environment = os.environ | {
-        "PYTHONPATH": os.pathsep.join([str(ROOT / "shared"), str(ROOT / "functions")])
-    }
+    environment = (
+        os.environ
+        | _SETTINGS
+        | {"PYTHONPATH": os.pathsep.join([str(ROOT / "shared"), str(ROOT / "functions")])}
+    )
     done = subprocess.run(
         [sys.executable, "-c", _TIMED.format(source)],
         env=environment,
