@@ -128,13 +128,14 @@ def start(state: Path, port: int) -> Emulator:
 def stop(state: Path) -> bool:
     """End the emulator of a state directory and all its workers; return whether there was one.
 
-    It is asked first, so that it writes its data; what is left of its group is killed.
+    It is asked first, so that it writes its data, and its workers with it, since it waits for
+    them; what is left of its group then is killed.
     """
     emulator = running(state)
     if emulator is None:
         return False
     with suppress(ProcessLookupError):
-        os.kill(emulator.pid, signal.SIGTERM)
+        os.killpg(emulator.pid, signal.SIGTERM)
     deadline = time.monotonic() + _STOP_SECONDS
     while running(state) and time.monotonic() < deadline:
         time.sleep(0.02)

@@ -59,6 +59,7 @@ class Sandbox:
         self.machines = client("stepfunctions", endpoint)
         self.tables = client("dynamodb", endpoint)
         self.queues = client("sqs", endpoint)
+        self.objects = client("s3", endpoint)
 
     def stop(self) -> None:
         """Stop it and keep its data."""

@@ -10,9 +10,12 @@ import os
 import signal
 import threading
 import time
+from functools import partial
 from typing import TYPE_CHECKING
+from urllib.request import Request, urlopen
 
 import pytest
+from botocore.exceptions import ClientError
 
 from tests.stack.sandbox import INVOKE, Sandbox, caught, packed, until
 
@@ -111,7 +114,7 @@ def test_a_task_is_bounded_by_its_time_out_path(sandbox: Sandbox) -> None:
     )
 
     assert sandbox.execute(machine, {"timeout": 1, "note": "late"})["Error"] == "States.Timeout"
-    os.kill(int(sandbox.noted("late")[0]), 0)
+    os.kill(int(until(lambda: sandbox.noted("late"))[0]), 0)
 
 
 @pytest.mark.parametrize(
@@ -191,6 +194,64 @@ def test_an_execution_does_not_survive_a_restart(tmp_path_factory: pytest.TempPa
         found = sandbox.machines.describe_execution(executionArn=arn)
 
     assert (found["status"], found["error"]) == ("FAILED", "States.ServiceRestart")
+
+
+def test_it_ends_at_once_and_keeps_its_data_while_a_handler_works(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    """As released it waits for the handler, and would lose a service that changes meanwhile."""
+    with Sandbox(tmp_path_factory.mktemp("ended")) as sandbox:
+        table, _ = sandbox.table()
+        sandbox.put(table, "kept")
+        parameters = {"FunctionName": sandbox.function(HANG), "Payload.$": "$"}
+        machine = sandbox.machine(**caught(Resource=INVOKE, Parameters=parameters))
+        data = json.dumps({"note": "working"})
+        sandbox.machines.start_execution(stateMachineArn=machine, input=data)
+        pid = int(until(lambda: sandbox.noted("working"))[0])
+        begun = time.monotonic()
+        sandbox.stop()
+        taken = time.monotonic() - begun
+        sandbox.start()
+        found = sandbox.tables.get_item(TableName=table, Key={"pk": {"S": "kept"}})
+
+    assert taken < 5
+    assert found["Item"]
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+
+
+def test_a_link_signed_in_a_worker_works_outside(sandbox: Sandbox) -> None:
+    """Version 4 signatures: those of version 2 are refused as soon as a header is overridden."""
+    source = """
+import boto3
+from botocore.config import Config
+def handler(event, context):
+    client = boto3.client("s3", config=Config(signature_version="s3v4"))
+    put, get = event["put"], event["get"]
+    return [
+        client.generate_presigned_url("put_object", Params=put),
+        client.generate_presigned_url("get_object", Params=get),
+    ]
+"""
+    sandbox.objects.create_bucket(Bucket="links")
+    place = {"Bucket": "links", "Key": "a"}
+    links = {"put": place, "get": place | {"ResponseContentType": "text/x"}}
+    put, get = sandbox.invoke(sandbox.function(source), links)
+    with urlopen(Request(put, data=b"body", method="PUT")) as answer:
+        assert answer.status == 200
+    with urlopen(get) as answer:
+        assert (answer.read(), answer.headers["Content-Type"]) == (b"body", "text/x")
+
+
+def test_the_first_of_two_writers_of_an_object_wins(sandbox: Sandbox) -> None:
+    """`If-None-Match` refuses the second, which native write tools rely on."""
+    sandbox.objects.create_bucket(Bucket="first")
+    put = partial(sandbox.objects.put_object, Bucket="first", Key="a", IfNoneMatch="*")
+    put(Body=b"first")
+
+    with pytest.raises(ClientError, match="PreconditionFailed"):
+        put(Body=b"second")
+    assert sandbox.objects.get_object(Bucket="first", Key="a")["Body"].read() == b"first"
 
 
 def test_a_queue_batch_may_fail_in_part(sandbox: Sandbox) -> None:
