@@ -111,11 +111,9 @@ def test_a_chain_is_one_invocation_a_step(bench: Bench) -> None:
 )
 def test_a_lost_attempt_is_recovered(bench: Bench, fault: str, error: str) -> None:
     """`recover` gets the decision and what went wrong, and says how to go on."""
-    script = {
-        "begin": [step("a", 1)],
-        "step:a": [fault, STOP],
-        "recover:a": [step("a", 1)],
-    }
+    # Long enough to start another worker in on a busy machine: that is part of the task's time.
+    decision = step("a", 5)
+    script = {"begin": [decision], "step:a": [fault, STOP], "recover:a": [decision]}
 
     expected = ["begin", "step:a", f"recover:a:error={error}", "step:a"]
     assert bench.drive(f"lost-{fault}", script) == expected

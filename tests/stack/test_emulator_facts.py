@@ -268,14 +268,17 @@ def handler(event, context):
     return {"batchItemFailures": bad}
 """
     )
+    # Warm, so that starting a worker on a busy machine does not outlast the visibility.
+    function = sandbox.function(source)
+    sandbox.invoke(function, {"Records": []})
     dead, dead_arn = sandbox.queue()
     redrive = json.dumps({"deadLetterTargetArn": dead_arn, "maxReceiveCount": 2})
-    queue, queue_arn = sandbox.queue(VisibilityTimeout="1", RedrivePolicy=redrive)
+    queue, queue_arn = sandbox.queue(VisibilityTimeout="2", RedrivePolicy=redrive)
     entries = [{"Id": str(n), "MessageBody": json.dumps(b)} for n, b in enumerate(["good", "bad"])]
     sandbox.queues.send_message_batch(QueueUrl=queue, Entries=entries)
     sandbox.functions.create_event_source_mapping(
         EventSourceArn=queue_arn,
-        FunctionName=sandbox.function(source),
+        FunctionName=function,
         FunctionResponseTypes=["ReportBatchItemFailures"],
     )
 
