@@ -5,6 +5,7 @@ Colours come from the report's style sheet, so that a chart follows light, dark 
 
 from __future__ import annotations
 
+import datetime as dt
 import math
 from collections.abc import Sequence
 from html import escape
@@ -22,6 +23,7 @@ LEFT: Final = 64
 RIGHT: Final = 16
 NAME_LENGTH: Final = 28
 TICKS: Final = 5
+MAX_DOTS: Final = 40  # more than that hide the line
 
 
 def draw(chart: ChartData, key: str) -> str:
@@ -161,18 +163,40 @@ def _columns(chart: ChartData, ys: Sequence[float], bottom: int, room: float) ->
 
 
 def _path(chart: ChartData, ys: Sequence[float], bottom: int, room: float) -> list[str]:
-    gap = room / max(1, len(ys) - 1)
-    xs = [LEFT + at * gap for at in range(len(ys))]
+    places = _places([point.label for point in chart.points])
+    xs = [LEFT + place * room for place in places]
     points = " ".join(f"{x:.1f},{y:.1f}" for x, y in zip(xs, ys, strict=True))
     parts = [f'<polyline class="line" points="{points}"/>']
-    if len(xs) <= 40:  # noqa: PLR2004 - more dots than that hide the line
+    if len(xs) <= MAX_DOTS:
         parts += [
             f'<circle class="dot" cx="{x:.1f}" cy="{y:.1f}" r="3"><title>{escape(point.label)}: '
             f"{escape(figure(point.value, percent=chart.percent))}</title></circle>"
             for x, y, point in zip(xs, ys, chart.points, strict=True)
         ]
-    every = math.ceil(len(xs) / 7)
-    for at in range(0, len(xs), every):
-        anchor = "start" if at == 0 else "middle" if xs[at] < WIDTH - RIGHT - 40 else "end"
-        parts.append(_text(xs[at], bottom + 18, chart.points[at].label, anchor=anchor))
+    free = 0.0
+    for x, point in zip(xs, chart.points, strict=True):
+        half = len(point.label) * 3.5 + 6
+        if x - half >= free and x + half <= WIDTH:
+            parts.append(_text(x, bottom + 18, point.label, anchor="middle"))
+            free = x + half + 12
     return parts
+
+
+def _places(labels: Sequence[str]) -> list[float]:
+    """Where labels lie between 0 and 1: by their distance in time or number, else evenly."""
+    if len(labels) == 1:
+        return [0.5]
+    try:
+        values = [_position(label) for label in labels]
+    except ValueError:
+        values = [float(at) for at in range(len(labels))]
+    low, span = values[0], (values[-1] - values[0]) or 1.0
+    return [(value - low) / span for value in values]
+
+
+def _position(label: str) -> float:
+    """Days or the number itself; ValueError for other labels."""
+    if "-" not in label[1:]:
+        return float(label)
+    moment = dt.datetime.fromisoformat(f"{label}-01" if len(label) == len("2024-01") else label)
+    return moment.replace(tzinfo=dt.UTC).timestamp() / 86_400

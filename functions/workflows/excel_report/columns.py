@@ -15,6 +15,7 @@ from typing import Final
 
 from workflows.excel_report.cells import (
     BLANK,
+    BOOLEAN,
     DATE,
     DIGITS,
     ERROR,
@@ -183,14 +184,14 @@ class Column:
 
     def _detail(self, kind: ColumnType) -> str:
         if kind == "boolean":
-            return f"{self.trues:,} true, {self.kinds['b'] - self.trues:,} false"
+            return f"{self.trues:,} true, {self.kinds[BOOLEAN] - self.trues:,} false"
         if kind not in ("text", "mixed") or not self.words:
             return ""
         if len(self.words) == MAX_DISTINCT:
             return f"{MAX_DISTINCT:,} or more different texts"
         word, times = self.words.most_common(1)[0]
         if times == 1:
-            return f"{len(self.words):,} different texts"
+            return _count(len(self.words), "different text")
         return f"{len(self.words):,} different; most often “{word[:40]}” ({times:,}×)"
 
     def _notes(self, kind: ColumnType, tally: Tally | None) -> list[str]:
@@ -212,14 +213,21 @@ class Column:
         return notes
 
     def _mixture(self, tally: Tally | None) -> str:
-        names = {"n": "numbers", "d": "dates", "h": "times", "b": "true/false", "t": "texts"}
-        counts = Counter({"n": self.numbers.count, "t": self.kinds[TEXT] + self.kinds[DIGITS]})
-        counts["t"] += self.kinds[MARKER]
-        counts.update({kind: self.kinds[kind] for kind in (DATE, TIME, "b")})
-        parts = ", ".join(f"{counts[k]:,} {name}" for k, name in names.items() if counts[k])
+        words = sum(self.kinds[kind] for kind in (TEXT, DIGITS, MARKER))
+        parts = [
+            _count(self.numbers.count, "number"),
+            _count(self.kinds[DATE], "date"),
+            _count(self.kinds[TIME], "time"),
+            _count(self.kinds[BOOLEAN], "truth value"),
+            _count(words, "text"),
+        ]
         example = f" such as “{self.example[:40]}”" if self.example else ""
         end = "; the figures cover the numbers only" if tally else "; not summed"
-        return f"holds {parts}{example}{end}."
+        return f"holds {', '.join(part for part in parts if part)}{example}{end}."
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}" + "s" * (number != 1) if number else ""
 
 
 def _hold(count: int) -> str:

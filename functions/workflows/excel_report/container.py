@@ -145,8 +145,8 @@ def _check_parts(archive: zipfile.ZipFile) -> None:
     held = sum(part.file_size for part in parts if not _is_streamed(part.filename))
     if total > MAX_UNPACKED or held > MAX_HELD:
         raise InvalidInput(
-            f"The workbook would unpack to {total // MIB:,} MiB, {held // MIB:,} of them beside its "
-            f"sheets; up to {MAX_UNPACKED // MIB:,} and {MAX_HELD // MIB:,} can be read. "
+            f"The workbook would unpack to {total // MIB:,} MiB, {held // MIB:,} of them beside "
+            f"its sheets; up to {MAX_UNPACKED // MIB:,} and {MAX_HELD // MIB:,} can be read. "
             "Split it into smaller workbooks."
         )
     for part in parts:

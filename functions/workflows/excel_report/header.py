@@ -1,16 +1,132 @@
-"""Naming the columns of a table from its header rows."""
+"""Finding the header of a table and naming its columns from it."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Final
 
 from openpyxl.utils import get_column_letter
 
+from workflows.excel_report.cells import BLANK, DATE, INTEGER, TEXT, TYPED, WORDS
 from workflows.excel_report.regions import Region
+from workflows.excel_report.shape import ColumnShapes
 from workflows.excel_report.workbook import Box
 
 MAX_NAME: Final = 120
+MAX_HEADER_ROWS: Final = 3
+# Stray numbers above a header (a year in the title) are looked for this far down.
+LOOK_BELOW: Final = 10
+
+_UNIT: Final = re.compile(r"[(\[].*[)\]]|[%€$£¥]|[a-zµ°]{1,3}[²³]?")
+
+
+def find_header(
+    region: Region, shapes: ColumnShapes, first: int, merges: Sequence[Box]
+) -> list[int]:
+    """The rows that name the columns of a block whose data begin at `first`, if any.
+
+    The fullest row above the data that can be a header, the topmost of equals, with the rows that
+    belong to it; else a row a little below that point, when only stray values stand above it.
+    """
+    header = _header_above(region, shapes, first)
+    if header is None:
+        header = _header_below(region, shapes, first)
+    return [] if header is None else _header_rows(region, shapes, header, merges)
+
+
+def _header_above(region: Region, shapes: ColumnShapes, first: int) -> int | None:
+    able = [
+        at for at in range(first) if _can_name(region, at) and _covers(region, shapes, at, first)
+    ]
+    return max(able, key=lambda at: fill(region.words[at]), default=None)
+
+
+def _can_name(region: Region, at: int) -> bool:
+    """Texts name columns, and so do dates and years."""
+    word = region.words[at]
+    numbers = [text for text, kind in zip(region.texts(at), word, strict=True) if kind == INTEGER]
+    years = all(text.isdecimal() and len(text) == 4 for text in numbers)  # noqa: PLR2004
+    return years and {*WORDS, DATE, INTEGER, BLANK}.issuperset(word)
+
+
+def _covers(region: Region, shapes: ColumnShapes, at: int, first: int) -> bool:
+    """Whether a row names at least half of the columns, and half of those of numbers or dates.
+
+    The latter need no names if the row is the block's first and the data follow at once.
+    """
+    word = region.words[at]
+    filled = fill(word)
+    if at == 0 and first == 1 and filled > 1 and region.width > 2:  # noqa: PLR2004 - no title
+        return filled * 2 >= region.width
+    named = sum(word[column] != BLANK for column in shapes.typed)
+    return named * 2 >= len(shapes.typed) and filled * 2 >= region.width
+
+
+def _header_below(region: Region, shapes: ColumnShapes, first: int) -> int | None:
+    """A header that stands below stray values, such as the year in a title."""
+    for at in range(first + 1, min(first + LOOK_BELOW, len(region.words) - 1)):
+        word = region.words[at]
+        if all(word[column] in WORDS for column in shapes.typed) and TYPED.isdisjoint(word):
+            above = region.words[first:at]
+            return at if all(fill(row) * 2 < fill(word) for row in above) else None
+    return None
+
+
+def _header_rows(
+    region: Region, shapes: ColumnShapes, header: int, merges: Sequence[Box]
+) -> list[int]:
+    """The header with the rows that belong to it: groups or main names above, units below."""
+    rows = [header]
+    below = header + 1
+    while below < len(region.words) and len(rows) < MAX_HEADER_ROWS:
+        if not _is_subheader(region, shapes, below):
+            break
+        rows.append(below)
+        below += 1
+    above = header - 1
+    while above >= 0 and len(rows) < MAX_HEADER_ROWS:
+        word = region.words[above]
+        full = is_full_header(word, shapes) and fill(word) >= fill(region.words[header])
+        if not full and not _is_group_header(region, above, merges):
+            break
+        rows.insert(0, above)
+        above -= 1
+    return rows
+
+
+def _is_subheader(region: Region, shapes: ColumnShapes, at: int) -> bool:
+    word = region.words[at]
+    if shapes.conforming(word) or not TYPED.isdisjoint(word):
+        return False
+    if is_full_header(word, shapes):
+        return True
+    texts = [text for text in region.texts(at) if text]
+    named = [at for at in shapes.typed if word[at] == TEXT]
+    return bool(named) and all(_UNIT.fullmatch(text) for text in texts)
+
+
+def _is_group_header(region: Region, at: int, merges: Sequence[Box]) -> bool:
+    """Merged cells over several columns, with nothing directly above them."""
+    number = region.number(at)
+    alone = at == 0 or region.number(at - 1) < number - 1
+    if not alone or not TYPED.isdisjoint(region.words[at]):
+        return False
+    return any(
+        box.top == number and box.right > box.left and region.left <= box.left <= region.right
+        for box in merges
+    )
+
+
+def is_full_header(word: str, shapes: ColumnShapes) -> bool:
+    """Text in all of at least two typed columns: no row of data looks like that."""
+    typed = shapes.typed
+    return len(typed) > 1 and TYPED.isdisjoint(word) and all(word[at] == TEXT for at in typed)
+
+
+def fill(word: str) -> int:
+    """How many cells of a row are not blank."""
+    return len(word) - word.count(BLANK)
 
 
 def column_names(

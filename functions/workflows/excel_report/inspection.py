@@ -76,8 +76,10 @@ def _inspect_sheet(sheet: Sheet, grid: Grid) -> SheetFacts:
         return facts
     found = [table for declared in sheet.tables if (table := declared_table(grid, declared))]
     rest = grid.without([declared.box for declared in sheet.tables])
-    for region in find_regions(rest):
-        found += find_tables(region, sheet.merges)
+    regions = find_regions(rest)
+    alone = len(regions) == 1 and not sheet.tables
+    for region in regions:
+        found += find_tables(region, sheet.merges, alone=alone)
     found.sort(key=lambda table: (table.top, table.left))
     facts.tables = [_facts(sheet.name, table) for table in found]
     outside = grid.without([*(_box(table) for table in found), *(d.box for d in sheet.tables)])
@@ -132,6 +134,6 @@ def _left_out(grid: Grid, *, has_tables: bool) -> list[str]:
                 quotes.append(f"{get_column_letter(at)}{number} “{short}”")
     total = grid.cells
     more = f" and {total - len(quotes)} more" if total > len(quotes) else ""
-    what = "outside the tables" if has_tables else "that form no table"
+    what = "outside the tables" if has_tables else "without a table"
     cells = "1 cell" if total == 1 else f"{total} cells"
     return [f"Left out: {cells} {what}: {', '.join(quotes)}{more}."]

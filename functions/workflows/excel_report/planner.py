@@ -28,6 +28,7 @@ _AMOUNT: Final = re.compile(
     r"count|votes|orders|hours|population|deaths|cases|volume|spend|turnover|umsatz|menge|betrag|anzahl",
     re.IGNORECASE,
 )
+_MONEY: Final = re.compile(r"revenue|sales|amount|turnover|profit|umsatz|betrag", re.IGNORECASE)
 _RATE: Final = re.compile(r"%|percent|rate|ratio|share|average|mean|turnout|per ", re.IGNORECASE)
 
 
@@ -54,7 +55,7 @@ def choose_chart(columns: list[ColumnFacts]) -> ChartPlan | None:
     telling = [at for at in numeric if not _NAMING.search(columns[at].name)]
     if not numeric:
         return None
-    value = (telling or numeric)[0]
+    value = min(telling or numeric, key=lambda at: not _MONEY.search(columns[at].name))
     combine = "sum" if _adds_up(columns[value].name) else "mean"
     first = columns[0]
     if value != 0 and (first.type == "date" or _ORDER.match(first.name)):

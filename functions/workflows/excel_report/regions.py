@@ -74,7 +74,7 @@ def find_regions(grid: Grid) -> list[Region]:
 
 
 def _split(region: Region, depth: int) -> Iterator[Region]:
-    for part in _by_columns(region):
+    for part in _reunite(list(_by_columns(region))):
         blocks = _rejoin(list(_by_rows(part)))
         if (len(blocks) == 1 and part.width == region.width) or depth == MAX_DEPTH:
             yield from blocks
@@ -101,6 +101,23 @@ def _by_columns(region: Region) -> Iterator[Region]:
             yield Region(region.grid, rows, part.left, part.right)
             at = end
         at += 1
+
+
+def _reunite(parts: list[Region]) -> list[Region]:
+    """Join labels to the values that one blank column parts them from, if their rows agree."""
+    joined = parts[:1]
+    for part in parts[1:]:
+        before = joined[-1]
+        close = part.left - before.right == 2 and part.rows == before.rows  # noqa: PLR2004
+        if close and len(part.rows) > 1 and not (_is_typed(before) and _is_typed(part)):
+            joined[-1] = Region(part.grid, part.rows, before.left, part.right)
+        else:
+            joined.append(part)
+    return joined
+
+
+def _is_typed(region: Region) -> bool:
+    return bool(ColumnShapes.of(region.words).typed)
 
 
 def _by_rows(region: Region) -> Iterator[Region]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -12,6 +13,9 @@ from workflows.excel_report.cells import BLANK, INTEGER, NUMBER, Value, as_text,
 from workflows.excel_report.columns import Tally
 from workflows.excel_report.models import ChartData, ChartPlan, ChartPoint, Job
 
+_DATE: Final = re.compile(r"\d{4}-\d{2}-\d{2}")
+MAX_DATES: Final = 31
+MIN_MONTHS: Final = 4
 MAX_LABELS: Final = 5_000
 MAX_BARS: Final = 15
 MAX_POINTS: Final = 160
@@ -68,6 +72,8 @@ class ChartSeries:
             return None
         if self.plan.kind == "histogram":
             return self._histogram(percent=percents[self.plan.value])
+        if self.plan.kind == "line":
+            self._gather_months()
         points = [(label, self._combined(tally)) for label, tally in self.groups.items()]
         shown = _largest(points) if self.plan.kind == "bars" else _thinned(_in_order(points))
         return ChartData(
@@ -78,6 +84,18 @@ class ChartSeries:
             percent=percents[self.plan.value],
             points=[ChartPoint(label=_short(label), value=value) for label, value in shown],
         )
+
+    def _gather_months(self) -> None:
+        """Many dates over a long time are gathered into months, which show more."""
+        dates = [label for label in self.groups if _DATE.match(label)]
+        months = {label[:7] for label in dates}
+        if len(dates) < len(self.groups) or len(dates) <= MAX_DATES or len(months) < MIN_MONTHS:
+            return
+        gathered: dict[str, Tally] = {}
+        for label, tally in self.groups.items():
+            gathered[label[:7]] = gathered.get(label[:7], Tally()).merged(tally)
+        self.groups = gathered
+        self.label_name = f"{self.label_name} (months)"
 
     def _combined(self, tally: Tally) -> int | float:
         """One value a label; a single one stays as it is."""

@@ -8,24 +8,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from workflows.excel_report.cells import BLANK, DATE, INTEGER, NUMBER, TEXT, TYPED, WORDS
+from workflows.excel_report.cells import BLANK, TEXT, TYPED, WORDS
 from workflows.excel_report.grid import Grid
-from workflows.excel_report.header import column_names
+from workflows.excel_report.header import column_names, fill, find_header, is_full_header
 from workflows.excel_report.regions import Region, is_year_header
 from workflows.excel_report.shape import ColumnShapes
 from workflows.excel_report.workbook import Box, DeclaredTable
 
-MAX_HEADER_ROWS: Final = 3
-# Stray numbers above a header (a year in the title) are looked for this far down.
-LOOK_BELOW: Final = 10
+MAX_PAIRS: Final = 10  # more rows of two cells than that are no mere labels with values
 SHORT: Final = 40
 MIN_LIST: Final = 5
+DENSE: Final = 0.8
 MIN_WORDS: Final = 3  # rows that a table of nothing but words has at least
 
 _REMARK: Final = re.compile(
     r"\s*(?:[*†‡§(\[©]|\d\)|(?:sources?|notes?|data|updated?|quelle|anmerkung|nb)\b)", re.IGNORECASE
 )
-_UNIT: Final = re.compile(r"[(\[].*[)\]]|[%€$£¥]|[a-zµ°]{1,3}[²³]?")
 
 
 @dataclass
@@ -44,15 +42,18 @@ class Table:
     notes: list[str] = field(default_factory=list)
 
 
-def find_tables(region: Region, merges: Sequence[Box]) -> list[Table]:
-    """The tables of a block, from top to bottom; none if it holds remarks only."""
+def find_tables(region: Region, merges: Sequence[Box], *, alone: bool = False) -> list[Table]:
+    """The tables of a block, from top to bottom; none if it holds remarks only.
+
+    A block that is `alone` on its sheet is more readily taken for a table.
+    """
     shapes = ColumnShapes.of(region.words)
     if not shapes.typed:
-        return _textual(region, merges)
+        return _textual(region, merges, alone=alone)
     parts = _stacked(region, shapes)
     if len(parts) > 1:
         return [table for part in parts for table in find_tables(part, merges)]
-    return _typed(region, shapes, merges)
+    return _typed(region, shapes, merges, alone=alone)
 
 
 def declared_table(grid: Grid, declared: DeclaredTable) -> Table | None:
@@ -61,7 +62,7 @@ def declared_table(grid: Grid, declared: DeclaredTable) -> Table | None:
     last = box.bottom - declared.total_rows
     indexes = grid.span(box.top + declared.header_rows, last)
     region = Region(grid, tuple(indexes), box.left, box.right)
-    body = [at for at, word in enumerate(region.words) if _fill(word)]
+    body = [at for at, word in enumerate(region.words) if fill(word)]
     if not body:
         return None
     table = _build(region, [], body, [])
@@ -81,9 +82,9 @@ def _stacked(region: Region, shapes: ColumnShapes) -> list[Region]:
     cuts = [0]
     for at in range(first, len(region.words) - 1):
         word = region.words[at]
-        if _is_full_header(word, shapes) and shapes.conforming(region.words[at + 1]):
+        if is_full_header(word, shapes) and shapes.conforming(region.words[at + 1]):
             texts = region.texts(at)
-            if texts not in known and len(set(texts)) == len(texts) == _fill(word):
+            if texts not in known and len(set(texts)) == len(texts) == fill(word):
                 cuts.append(at)
                 known = [texts]
     ends = [*cuts[1:], len(region.rows)]
@@ -93,30 +94,26 @@ def _stacked(region: Region, shapes: ColumnShapes) -> list[Region]:
     ]
 
 
-def _is_full_header(word: str, shapes: ColumnShapes) -> bool:
-    """Text in all of at least two typed columns: no row of data looks like that."""
-    typed = shapes.typed
-    return len(typed) > 1 and TYPED.isdisjoint(word) and all(word[at] == TEXT for at in typed)
-
-
 def _first_data(region: Region, shapes: ColumnShapes) -> int:
-    """The first row with a value of its column's class, unless it names years."""
+    """The first row with a value of its column's class, unless it is the header and names years."""
     for at, word in enumerate(region.words):
         if shapes.conforming(word):
-            is_header = at + 1 < len(region.words) and is_year_header(region.texts(at), word)
-            return at + 1 if is_header else at
+            titles = all(fill(above) * 2 <= region.width for above in region.words[:at])
+            if not titles or not is_year_header(region.texts(at), word):
+                return at
     return len(region.words)
 
 
-def _typed(region: Region, shapes: ColumnShapes, merges: Sequence[Box]) -> list[Table]:
+def _typed(
+    region: Region, shapes: ColumnShapes, merges: Sequence[Box], *, alone: bool
+) -> list[Table]:
     first = _first_data(region, shapes)
-    header = _header_above(region, shapes, first) or _header_below(region, shapes, first)
-    rows = _header_rows(region, shapes, header[0], merges) if header else []
+    rows = find_header(region, shapes, first, merges)
     start = rows[-1] + 1 if rows else first
     end = _end_of_data(region, shapes, start)
     names = [region.texts(at) for at in rows]
     body = [at for at in range(start, end) if not _repeats(region, at, names)]
-    if not _is_table(region, shapes, rows, body):
+    if not _is_table(region, shapes, rows, body, alone=alone):
         return []
     table = _build(region, rows, body, merges)
     repeated = set(range(start, end)).difference(body)
@@ -128,83 +125,6 @@ def _typed(region: Region, shapes: ColumnShapes, merges: Sequence[Box]) -> list[
 
 def _repeats(region: Region, at: int, header: list[list[str]]) -> bool:
     return TYPED.isdisjoint(region.words[at]) and region.texts(at) in header
-
-
-def _fill(word: str) -> int:
-    return len(word) - word.count(BLANK)
-
-
-def _covers(word: str, shapes: ColumnShapes) -> bool:
-    """Names at least half of the columns, and half of those that hold numbers or dates."""
-    typed = shapes.typed
-    named = sum(word[at] != BLANK for at in typed)
-    return named * 2 >= len(typed) and _fill(word) * 2 >= len(word)
-
-
-def _header_above(region: Region, shapes: ColumnShapes, first: int) -> list[int]:
-    """The fullest row above the data that can be a header, the nearest of equals."""
-    allowed = {*WORDS, DATE, INTEGER, NUMBER, BLANK}
-    able = [
-        at
-        for at in range(first)
-        if allowed.issuperset(region.words[at]) and _covers(region.words[at], shapes)
-    ]
-    return [max(able, key=lambda at: (_fill(region.words[at]), at))] if able else []
-
-
-def _header_below(region: Region, shapes: ColumnShapes, first: int) -> list[int]:
-    """A header that stands below stray values, such as the year in a title."""
-    for at in range(first + 1, min(first + LOOK_BELOW, len(region.words) - 1)):
-        word = region.words[at]
-        if all(word[column] in WORDS for column in shapes.typed) and TYPED.isdisjoint(word):
-            above = region.words[first:at]
-            return [at] if all(_fill(row) * 2 < _fill(word) for row in above) else []
-    return []
-
-
-def _header_rows(
-    region: Region, shapes: ColumnShapes, header: int, merges: Sequence[Box]
-) -> list[int]:
-    """The header with the rows that belong to it: groups or main names above, units below."""
-    rows = [header]
-    below = header + 1
-    while below < len(region.words) and len(rows) < MAX_HEADER_ROWS:
-        if not _is_subheader(region, shapes, below):
-            break
-        rows.append(below)
-        below += 1
-    above = header - 1
-    while above >= 0 and len(rows) < MAX_HEADER_ROWS:
-        word = region.words[above]
-        full = _is_full_header(word, shapes) and _fill(word) >= _fill(region.words[header])
-        if not full and not _is_group_header(region, above, merges):
-            break
-        rows.insert(0, above)
-        above -= 1
-    return rows
-
-
-def _is_subheader(region: Region, shapes: ColumnShapes, at: int) -> bool:
-    word = region.words[at]
-    if shapes.conforming(word) or not TYPED.isdisjoint(word):
-        return False
-    if _is_full_header(word, shapes):
-        return True
-    texts = [text for text in region.texts(at) if text]
-    named = [at for at in shapes.typed if word[at] == TEXT]
-    return bool(named) and all(_UNIT.fullmatch(text) for text in texts)
-
-
-def _is_group_header(region: Region, at: int, merges: Sequence[Box]) -> bool:
-    """Merged cells over several columns, with nothing directly above them."""
-    number = region.number(at)
-    alone = at == 0 or region.number(at - 1) < number - 1
-    if not alone or not TYPED.isdisjoint(region.words[at]):
-        return False
-    return any(
-        box.top == number and box.right > box.left and region.left <= box.left <= region.right
-        for box in merges
-    )
 
 
 def _end_of_data(region: Region, shapes: ColumnShapes, start: int) -> int:
@@ -224,39 +144,44 @@ def _is_remark(region: Region, shapes: ColumnShapes, at: int, *, below: bool) ->
     word = region.words[at]
     if shapes.conforming(word) or not TYPED.isdisjoint(word):
         return False
-    if any(word[column] == TEXT for column in shapes.typed):
+    if any(word[column] == TEXT for column in shapes.typed) and fill(word) * 2 <= region.width:
         return True
-    if _fill(word) > 1 or not set(word) <= {*WORDS, BLANK}:
+    if fill(word) > 1 or not set(word) <= {*WORDS, BLANK}:
         return False
     text = "".join(region.texts(at))
     return below or len(text) > SHORT or word[0] == BLANK or bool(_REMARK.match(text))
 
 
-def _is_table(region: Region, shapes: ColumnShapes, header: list[int], body: list[int]) -> bool:
+def _is_table(
+    region: Region, shapes: ColumnShapes, header: list[int], body: list[int], *, alone: bool
+) -> bool:
     """Whether it is more than a stray value, or a few labels each with a value of another kind."""
     if not body or (not header and len(body) < 2):  # noqa: PLR2004 - two rows make a table
         return False
     if region.width == 1:
-        return bool(header) or len(body) >= MIN_LIST
-    if region.width == 2 and len(body) < LOOK_BELOW:  # noqa: PLR2004 - label and value
+        return bool(header) or alone or len(body) > MIN_WORDS
+    if not alone and region.width == 2 and len(body) < MAX_PAIRS:  # noqa: PLR2004 - label and value
         fitting = sum(shapes.conforming(region.words[at]) > 0 for at in body)
         return fitting * 5 >= len(body) * 3
     return True
 
 
-def _textual(region: Region, merges: Sequence[Box]) -> list[Table]:
+def _textual(region: Region, merges: Sequence[Box], *, alone: bool) -> list[Table]:
     """A table of words: a full row of short, different names above rows that are mostly filled."""
     if region.width == 1:
         return _word_list(region, merges)
-    for at, word in enumerate(region.words[:MIN_LIST]):
-        texts = region.texts(at)
-        if _fill(word) == region.width and TYPED.isdisjoint(word):
-            body = list(range(at + 1, len(region.words)))
-            filled = sum(_fill(region.words[row]) for row in body)
-            named = len(set(texts)) == region.width and max(map(len, texts)) <= SHORT
-            if named and len(body) >= MIN_WORDS and filled * 5 >= len(body) * region.width * 4:
-                return [_build(region, [at], body, merges)]
-            return []
+    words = region.words
+    full = [at for at in range(min(MIN_LIST, len(words))) if fill(words[at]) == region.width]
+    if not full or not TYPED.isdisjoint(words[full[0]]):
+        return []
+    body = list(range(full[0] + 1, len(words)))
+    density = sum(fill(words[at]) for at in body) / max(1, len(body) * region.width)
+    texts = region.texts(full[0])
+    named = len(set(texts)) == region.width and max(map(len, texts)) <= SHORT
+    if named and len(body) >= (1 if alone else MIN_WORDS) and density >= (0.5 if alone else DENSE):
+        return [_build(region, [full[0]], body, merges)]
+    if alone and len(body) >= MIN_WORDS and density >= DENSE:
+        return [_build(region, [], [full[0], *body], merges)]
     return []
 
 

@@ -1,0 +1,79 @@
+"""Workbooks for tests: honest ones from rows, and files that are none."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from typing import TYPE_CHECKING, Any
+
+from openpyxl import Workbook
+from workflows.excel_report.analysis import analyse
+from workflows.excel_report.inspection import inspect
+from workflows.excel_report.planner import plan_by_rules
+from workflows.excel_report.workbook import open_workbook
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from workflows.excel_report.models import Inspection, TableReport
+
+
+def workbook(**sheets: Sequence[Sequence[Any]]) -> bytes:
+    """A workbook with these rows on these sheets; None is a blank cell."""
+    book = Workbook()
+    book.remove(book.worksheets[0])
+    for name, rows in sheets.items():
+        sheet = book.create_sheet(name)
+        for row in rows:
+            sheet.append(list(row))
+    return saved(book)
+
+
+def saved(book: Workbook) -> bytes:
+    """The bytes of a workbook."""
+    target = io.BytesIO()
+    book.save(target)
+    return target.getvalue()
+
+
+def rewritten(body: bytes, change: Callable[[str, bytes], bytes | None]) -> bytes:
+    """The same package with its parts changed; a part that becomes None is left out."""
+    target = io.BytesIO()
+    with (
+        zipfile.ZipFile(io.BytesIO(body)) as source,
+        zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as changed,
+    ):
+        for part in source.namelist():
+            content = change(part, source.read(part))
+            if content is not None:
+                changed.writestr(part, content)
+    return target.getvalue()
+
+
+def archive(**parts: bytes) -> bytes:
+    """A zip archive with a part a keyword; double underscores stand for slashes."""
+    target = io.BytesIO()
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as made:
+        for name, content in parts.items():
+            made.writestr(name.replace("__", "/"), content)
+    return target.getvalue()
+
+
+def inspected(body: bytes) -> Inspection:
+    """What inspection finds."""
+    with open_workbook(body) as book:
+        return inspect(book)
+
+
+def reported(body: bytes) -> list[TableReport]:
+    """The reports of all tables, planned by the rules."""
+    reports = []
+    for job in plan_by_rules(inspected(body)).jobs:
+        with open_workbook(body) as book:
+            reports.append(analyse(book, job))
+    return reports
+
+
+def figures(report: TableReport) -> dict[str, tuple[Any, ...]]:
+    """Name → type, sum, min, max, missing."""
+    return {c.name: (c.type, c.sum, c.min, c.max, c.missing) for c in report.columns}
