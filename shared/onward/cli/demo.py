@@ -26,7 +26,9 @@ _ARTIFACT = {"ref", "name", "size", "content_type"}
 
 
 def demo(
-    file: Annotated[Path, typer.Argument(help="An .xlsx workbook; a sample without it.")] = SAMPLE,
+    file: Annotated[
+        Path, typer.Argument(help="An .xlsx workbook.", show_default="a sample")
+    ] = SAMPLE,
     port: Port = None,
     state: State = DEFAULT_STATE,
 ) -> None:
@@ -57,7 +59,7 @@ def _keep(onward: Onward, run: Snapshot, directory: Path, console: Console) -> N
     for artifact in artifacts(run["result"]):
         path = directory / Path(artifact["name"]).name
         path.write_bytes(onward.download(artifact["ref"]))
-        console.out(f"  {path}")
+        console.out(f"{path.stem}: {_from_here(path)}")
 
 
 def artifacts(value: Any) -> Iterator[Artifact]:
@@ -71,6 +73,11 @@ def artifacts(value: Any) -> Iterator[Artifact]:
     elif isinstance(value, list):
         for member in value:
             yield from artifacts(member)
+
+
+def _from_here(path: Path) -> Path:
+    here = Path.cwd()
+    return path.relative_to(here) if path.is_relative_to(here) else path
 
 
 def _make_or(command: str) -> str:

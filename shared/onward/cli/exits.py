@@ -65,7 +65,9 @@ class Commands(TyperGroup):
 
 
 def _explain(problem: OnwardProblem) -> None:
-    complain(f"{problem.detail} ({problem.code})")
+    # The detail strings the faults together; one a line is easier to read.
+    what = f"refused, {len(problem.errors)} at fault" if problem.errors else problem.detail
+    complain(f"{what} ({problem.code})")
     faults = Console(stderr=True, soft_wrap=True, highlight=False)
     for fault in problem.errors:
         faults.print(f"  {escape(fault['pointer'] or '/')}: {escape(fault['message'])}")

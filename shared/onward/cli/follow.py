@@ -6,9 +6,11 @@ import json
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from rich.console import Group
 from rich.live import Live
 from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 from onward.cli.board import Board, Row, sentence
 from onward.cli.exits import Exit
@@ -58,7 +60,7 @@ def conclude(run: Snapshot, console: Console) -> None:
     colour = _COLOURS.get(run["status"], "white")
     console.print(
         f"Run {run['run_id']} [{colour}]{run['status']}[/]: {counts['done']} of {counts['total']} "
-        f"steps done in {counts['attempts']} attempts{_took(run)}.",
+        f"steps done in {_counted(counts['attempts'], 'attempt')}{_took(run)}.",
         highlight=False,
         soft_wrap=True,
     )
@@ -68,9 +70,9 @@ def conclude(run: Snapshot, console: Console) -> None:
         console.out(f"  {where}{error['message']} ({error['code']})", highlight=False)
 
 
-def picture(run: Snapshot) -> Table:
+def picture(run: Snapshot) -> Group:
     """Draw a snapshot as a table of its steps."""
-    table = _frame(f"{run['workflow']}  {run['run_id']}  {run['status']}")
+    table = _frame()
     for step in run["steps"]:
         children = step.get("children")
         row = Row(
@@ -83,20 +85,27 @@ def picture(run: Snapshot) -> Table:
             ended=_moment(step.get("ended_at")),
         )
         _draw(table, step["id"], row, datetime.now(UTC))
-    return table
+    return _titled(run["workflow"], run["run_id"], run["status"], table)
 
 
-def _table(board: Board) -> Table:
-    table = _frame(f"{board.workflow}  {board.run_id}  {board.status}")
+def _table(board: Board) -> Group:
+    table = _frame()
     # The service's clock made the start times; this machine's is only good enough in between.
     now = datetime.now(UTC)
     for step_id, row in board.rows.items():
         _draw(table, step_id, row, now)
-    return table
+    return _titled(board.workflow, board.run_id, board.status, table)
 
 
-def _frame(title: str) -> Table:
-    table = Table(title=title, title_justify="left", box=None, pad_edge=False)
+def _titled(workflow: str, run_id: str, status: str, table: Table) -> Group:
+    # A table's own title would be broken at the width of its columns.
+    colour = _COLOURS.get(status, "white")
+    title = f"{escape(workflow or 'plan')}  {run_id}  [{colour}]{status}[/]"
+    return Group(Text.from_markup(title), table)
+
+
+def _frame() -> Table:
+    table = Table(box=None, pad_edge=False)
     table.add_column("step")
     table.add_column("status")
     table.add_column("attempts", justify="right")
@@ -133,6 +142,10 @@ def _bar(done: float, total: float) -> str:
 
 def _moment(text: str | None) -> datetime | None:
     return datetime.fromisoformat(text) if text else None
+
+
+def _counted(number: int, thing: str) -> str:
+    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
 
 
 def _took(run: Snapshot) -> str:
