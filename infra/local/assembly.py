@@ -24,6 +24,7 @@ CACHE: Final = ROOT / "cdk.out"
 
 _SOURCES: Final = ("infra", "functions", "shared")
 _FILES: Final = ("cdk.json",)
+_NO_BYTECODE: Final = "PYTHONDONTWRITEBYTECODE"
 _KEPT_SECONDS: Final = 86_400
 _TOOLS: Final = ("aws-cdk-lib", "constructs", "jsii")
 
@@ -73,14 +74,19 @@ def fingerprint(context: dict[str, str], root: Path = ROOT) -> str:
 def _inputs(root: Path) -> Iterator[Path]:
     for source in _SOURCES:
         for path in sorted((root / source).rglob("*")):
-            if path.is_file() and "__pycache__" not in path.parts and path.suffix != ".pyc":
+            # How an assembly is deployed here says nothing of what is in it.
+            if path.is_relative_to(root / "infra" / "local") or "__pycache__" in path.parts:
+                continue
+            if path.is_file() and path.suffix != ".pyc":
                 yield path
     yield from (root / name for name in _FILES)
 
 
 def _run_app(output: Path, context: dict[str, str]) -> None:
     flags: dict[str, object] = json.loads((ROOT / "cdk.json").read_text())["context"]
-    environment = os.environ | {
+    # Byte code is kept even where the caller keeps none: compiling the CDK takes seconds.
+    kept = {name: value for name, value in os.environ.items() if name != _NO_BYTECODE}
+    environment = kept | {
         "CDK_OUTDIR": str(output),
         "CDK_CONTEXT_JSON": json.dumps(flags | context),
         "JSII_NODE": str(node()),

@@ -9,6 +9,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -100,7 +101,9 @@ def start(state: Path, port: int) -> Emulator:
     """
     require_free(port)
     log = state / "emulator.log"
-    (state / "tmp").mkdir(exist_ok=True)
+    # Workers that were killed left their unpacked code here.
+    shutil.rmtree(state / "tmp", ignore_errors=True)
+    (state / "tmp").mkdir()
     with (state / _LOCK).open("w") as lock, log.open("w") as output:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         process = subprocess.Popen(
@@ -150,7 +153,6 @@ def _environment(state: Path, port: int) -> dict[str, str]:
     return kept | {
         "HOME": scratch,
         "TMPDIR": scratch,
-        "PYTHONDONTWRITEBYTECODE": "1",
         "AWS_CONFIG_FILE": os.devnull,
         "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
         "AWS_EC2_METADATA_DISABLED": "true",
