@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
@@ -10,10 +10,11 @@ from onward.sdk import InvalidInput
 
 from workflows.excel_report.cells import BLANK, INTEGER, NUMBER, Value, as_text, kind_of
 from workflows.excel_report.columns import Column
+from workflows.excel_report.figures import figure
 from workflows.excel_report.models import Job, TableFacts, TableReport
 from workflows.excel_report.series import ChartSeries
 from workflows.excel_report.totals import is_total_row
-from workflows.excel_report.workbook import Workbook
+from workflows.excel_report.workbook import ROWS_PER_TICK, Workbook
 
 PREVIEW_COLUMNS: Final = 40
 PREVIEW_LENGTH: Final = 80
@@ -50,7 +51,8 @@ class Reading:
             if self.percents[at] is None and kind in (INTEGER, NUMBER):
                 self.percents[at] = workbook.is_percent(row.styles[at])
         if len(self.preview) < self.job.preview_rows:
-            self.preview.append([_short(value) for value in row.values[:PREVIEW_COLUMNS]])
+            shown = zip(row.values[:PREVIEW_COLUMNS], row.styles, strict=False)
+            self.preview.append([_short(v, percent=workbook.is_percent(s)) for v, s in shown])
         if self.series:
             self.series.add(row.values)
 
@@ -80,8 +82,10 @@ class DataRow(NamedTuple):
     styles: list[int]
 
 
-def analyse(workbook: Workbook, job: Job) -> TableReport:
-    """Read the job's table again and report on it.
+def analyse(
+    workbook: Workbook, job: Job, said: Callable[[float], None] = lambda _share: None
+) -> TableReport:
+    """Read the job's table again and report on it; `said` is told the share that is done.
 
     Raises:
         InvalidInput: the table no longer has the rows that inspection counted.
@@ -89,6 +93,8 @@ def analyse(workbook: Workbook, job: Job) -> TableReport:
     reading = Reading.of(job)
     for row in _data_rows(workbook, job.table):
         reading.add(row, workbook)
+        if reading.rows % ROWS_PER_TICK == 0:
+            said((row.number - job.table.top) / (job.table.bottom - job.table.top + 1))
     read = reading.rows + len(reading.totals)
     if read != job.table.rows:
         raise InvalidInput(
@@ -115,8 +121,12 @@ def _data_rows(workbook: Workbook, table: TableFacts) -> Iterator[DataRow]:
             yield DataRow(row.number, values, styles)
 
 
-def _short(value: Value) -> str:
-    text = as_text(value)
+def _short(value: Value, *, percent: bool) -> str:
+    """As it is read, but for long fractions and percentages; numbers may be years or codes."""
+    if isinstance(value, int | float) and percent:
+        return figure(value, percent=True)
+    is_fraction = isinstance(value, float) and kind_of(value) == NUMBER
+    text = f"{value:.10g}" if is_fraction else as_text(value)
     return text if len(text) <= PREVIEW_LENGTH else f"{text[: PREVIEW_LENGTH - 1]}…"
 
 

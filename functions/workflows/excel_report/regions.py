@@ -15,6 +15,7 @@ from workflows.excel_report.shape import ColumnShapes
 # Blank rows that may lie within a table, as between its groups.
 MAX_GAP: Final = 2
 MAX_DEPTH: Final = 4
+SAMPLED: Final = 3
 
 
 YEARS: Final = (INTEGER, DIGITS)
@@ -133,27 +134,38 @@ def _by_rows(region: Region) -> Iterator[Region]:
 
 def _rejoin(blocks: list[Region]) -> list[Region]:
     """Join blocks that a blank row parted although they are one table."""
-    joined = [blocks[0]]
+    groups = [[blocks[0]]]
+    shapes: ColumnShapes | None = None  # of the group's first blocks: enough, and not quadratic
     for block in blocks[1:]:
-        above = joined[-1]
-        gap = block.number(0) - above.number(len(above.rows) - 1) - 1
-        if gap <= MAX_GAP and _belongs(above, block):
-            joined[-1] = Region(above.grid, above.rows + block.rows, above.left, above.right)
+        group = groups[-1]
+        gap = block.number(0) - group[-1].number(len(group[-1].rows) - 1) - 1
+        if shapes is None:
+            shapes = ColumnShapes.of([word for part in group for word in part.words])
+        if gap <= MAX_GAP and _belongs(group, shapes, block):
+            group.append(block)
+            shapes = shapes if len(group) > SAMPLED else None
         else:
-            joined.append(block)
-    return joined
+            groups.append([block])
+            shapes = None
+    return [_joined(group) for group in groups]
 
 
-def _belongs(above: Region, block: Region) -> bool:
-    """Whether a block goes on with the table above: no header, the same kinds of columns."""
+def _joined(group: list[Region]) -> Region:
+    first = group[0]
+    rows = tuple(row for part in group for row in part.rows)
+    return Region(first.grid, rows, first.left, first.right)
+
+
+def _belongs(group: list[Region], shapes: ColumnShapes, block: Region) -> bool:
+    """Whether a block goes on with those above: no header, the same kinds of columns."""
     first = block.words[0]
     if TYPED.isdisjoint(first) or is_year_header(block.texts(0), first):
         return False
-    if len(above.rows) == 1:
+    if len(group) == 1 and len(group[0].rows) == 1:
         # A header that stands apart from its data.
-        filled = sum(kind in WORDS for kind in above.words[0])
-        return filled == above.width > 1 and TYPED.isdisjoint(above.words[0])
-    shapes = ColumnShapes.of(above.words)
+        header = group[0].words[0]
+        filled = sum(kind in WORDS for kind in header)
+        return filled == group[0].width > 1 and TYPED.isdisjoint(header)
     typed = [at for at, kind in enumerate(first) if kind in TYPED]
     fits = sum(shapes.conforms(at, first[at]) for at in typed)
     return bool(shapes.typed) and fits == len(typed)

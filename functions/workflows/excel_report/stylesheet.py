@@ -51,8 +51,8 @@ tbody th{font-weight:500;overflow-wrap:anywhere;min-width:8rem}
 details{margin-top:1.5rem}
 summary{cursor:pointer}
 .preview{width:auto;font-size:.85rem}
-.preview td{max-width:22rem;overflow-wrap:anywhere}
-.preview th{max-width:9rem;white-space:normal}
+.preview td{max-width:22rem;white-space:nowrap;overflow:hidden;text-overflow:ellipsis}
+.preview th{max-width:8rem;min-width:4rem;white-space:normal;overflow-wrap:anywhere}
 .notes{margin:1rem 0 0;padding:.75rem 1rem .75rem 2rem;background:var(--wash);color:var(--soft);
 font-size:.9rem;border-radius:4px;overflow-wrap:anywhere}
 .notes li+li{margin-top:.25rem}

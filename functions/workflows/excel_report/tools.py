@@ -56,9 +56,10 @@ def analyse_table(ctx: StepContext, request: AnalyseRequest) -> Analysis:
     from workflows.excel_report.workbook import open_workbook
 
     table = request.job.table
-    ctx.progress(0.0, f"{table.sheet} {table.range}")
+    where = f"{table.sheet} {table.range}"
+    ctx.progress(0.0, where)
     with open_workbook(ctx.get_artifact(request.file), tick=_in_time(ctx)) as workbook:
-        report = analyse(workbook, request.job)
+        report = analyse(workbook, request.job, said=lambda share: ctx.progress(share, where))
     body = ctx.put_artifact("analysis.json", report.model_dump_json().encode(), JSON)
     return Analysis(sheet=table.sheet, range=table.range, rows=report.rows, body=body)
 
