@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from dataclasses import dataclass, field
@@ -14,7 +15,7 @@ from onward.sdk import Artifact, InvalidInput
 from onward.sdk.catalogue import load_catalogue
 from onward.sdk.testing import MemoryArtifacts, context
 
-from tests.unit.workbooks import workbook
+from tests.unit.workbooks import inspected, rewritten, workbook
 
 ROOT = Path(__file__).parents[2]
 SAMPLE = ROOT / "tests" / "data" / "sample.xlsx"
@@ -163,6 +164,20 @@ def test_deaths() -> None:
     assert {"arts": [10], "other": [10]} == rows(summary)
     assert (729, 754) == (sums(summary, "arts")["Age"], sums(summary, "other")["Age"])
     assert all("outside the tables" in sheet["notes"][0] for sheet in summary["sheets"])
+
+
+@shared_data
+def test_deaths_without_declared_tables() -> None:
+    """The prose is told apart by its looks alone."""
+
+    def undeclared(part: str, old: bytes) -> bytes | None:
+        if part.startswith(("xl/tables/", "xl/worksheets/_rels/")):
+            return None
+        return re.sub(rb"<tableParts.*?</tableParts>|<Override[^>]*/tables/[^>]*/>", b"", old)
+
+    found = inspected(rewritten((SHARED / "deaths.xlsx").read_bytes(), undeclared))
+
+    assert [("A5:F15", 10)] * 2 == [(t.range, t.rows) for s in found.sheets for t in s.tables]
 
 
 @shared_data

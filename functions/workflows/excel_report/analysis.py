@@ -123,10 +123,10 @@ def _data_rows(workbook: Workbook, table: TableFacts) -> Iterator[DataRow]:
 
 def _short(value: Value, *, percent: bool) -> str:
     """As it is read, but for long fractions and percentages; numbers may be years or codes."""
-    if isinstance(value, int | float) and percent:
+    kind = kind_of(value)
+    if isinstance(value, int | float) and percent and kind in (INTEGER, NUMBER):
         return figure(value, percent=True)
-    is_fraction = isinstance(value, float) and kind_of(value) == NUMBER
-    text = f"{value:.10g}" if is_fraction else as_text(value)
+    text = f"{value:.10g}" if kind == NUMBER and isinstance(value, float) else as_text(value)
     return text if len(text) <= PREVIEW_LENGTH else f"{text[: PREVIEW_LENGTH - 1]}…"
 
 
