@@ -66,10 +66,10 @@ def build_code(target: Path, root: Path = ROOT) -> Archive:
 
 
 def layer_digest(architecture: str) -> str:
-    """Return what identifies a layer: its lock, runtime, platform and kind of content."""
+    """Return what identifies a layer: its lock and how it is installed for which platform."""
     kind = "bytecode" if _builds_runtime_bytecode() else "source"
-    parts = (LOCK.read_text(), str(RUNTIME_PYTHON), _WHEEL_PLATFORMS[architecture], kind)
-    return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+    recipe = (LOCK.read_text(), kind, *_install_options(architecture))
+    return hashlib.sha256("\n".join(recipe).encode()).hexdigest()
 
 
 def build_layer(target: Path, architecture: str) -> Archive:
@@ -95,14 +95,20 @@ def build_layer(target: Path, architecture: str) -> Archive:
     return archive
 
 
+def _install_options(architecture: str) -> tuple[str, ...]:
+    """Return pip's options: wheels for the runtime only, as they are, each with a known hash."""
+    return (
+        *("--no-deps", "--no-compile", "--require-hashes", "--only-binary", ":all:"),
+        *("--implementation", "cp", "--python-version", ".".join(map(str, RUNTIME_PYTHON))),
+        *("--platform", _WHEEL_PLATFORMS[architecture]),
+    )
+
+
 def _install(target: Path, architecture: str) -> None:
-    version = ".".join(map(str, RUNTIME_PYTHON))
     command = [
         *(sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"),
-        *("--target", str(target), "--no-deps", "--no-compile", "--only-binary", ":all:"),
-        *("--implementation", "cp", "--python-version", version),
-        *("--platform", _WHEEL_PLATFORMS[architecture]),
-        *("--require-hashes", "--requirement", str(LOCK)),
+        *("--target", str(target), "--requirement", str(LOCK)),
+        *_install_options(architecture),
     ]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:

@@ -50,8 +50,8 @@ class Function(lambda_.Function):
         package: Package,
         values: Mapping[str, str],
         *,
-        timeout: int = 30,
-        memory: int = 512,
+        timeout: int,
+        memory: int,
     ) -> None:
         identifier = "".join(word.capitalize() for word in name.split("_"))
         super().__init__(
@@ -73,7 +73,6 @@ class Function(lambda_.Function):
             ),
             current_version_options=lambda_.VersionOptions(removal_policy=RemovalPolicy.RETAIN),
         )
-        self.seconds: Final = timeout
 
 
 def environment(name: str, values: Mapping[str, str]) -> dict[str, str]:

@@ -18,7 +18,7 @@ from infra.outbox import START_TIMEOUT, Outbox
 from infra.state import State
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from constructs import Construct
 
@@ -41,44 +41,52 @@ class OnwardStack(Stack):
         super().__init__(scope, identifier)
         self.state: Final = State(self, "State", keep=self._context("state") != "destroy")
         self.outbox: Final = Outbox(self, "Outbox")
-        package = self._package()
-        data = {
-            "runs_table": self.state.runs.table_name,
-            "artifacts_bucket": self.state.artifacts.bucket_name,
-            "drills": "1" if self._context("drills") == "1" else "0",
-        }
-        tables = data | {"idempotency_table": self.state.idempotency.table_name}
-        self.driven: Final = Driven(
-            execute_step=Function(
-                self, "execute_step", package, tables, timeout=STEP_TIMEOUT, memory=STEP_MEMORY
-            ),
-            recover=Function(self, "recover", package, data, timeout=60),
-            settle=Function(self, "settle", package, data, timeout=60),
-            park=Function(self, "park", package, data, timeout=60),
-        )
+        self._function_package: Final = self._package()
+        self.driven: Final = self._driven()
         self.driver: Final = Driver(self, "Driver", self.driven)
-        version = self.driven.execute_step.current_version.function_arn
-        self.http_api: Final = Function(
-            self,
+        self._version: Final = self.driven.execute_step.current_version.function_arn
+        self.http_api: Final = self._function(
             "http_api",
-            package,
-            tables | {"execute_step_version": version},
+            self._tables() | {"execute_step_version": self._version},
             timeout=HTTP_TIMEOUT,
         )
-        self.start_run: Final = Function(
-            self,
+        self.start_run: Final = self._function(
             "start_run",
-            package,
-            data | {"driver_arn": self.driver.machine.state_machine_arn},
+            self._data() | {"driver_arn": self.driver.machine.state_machine_arn},
             timeout=START_TIMEOUT,
         )
-        self.publish_outbox: Final = Function(
-            self, "publish_outbox", package, {"start_queue_url": self.outbox.start.queue_url}
+        self.publish_outbox: Final = self._function(
+            "publish_outbox", {"start_queue_url": self.outbox.start.queue_url}, timeout=30
         )
         self.http: Final = Http(self, "Http", self.http_api)
         self._connect()
         self._grant()
-        self._output(version)
+        self._output()
+
+    def _driven(self) -> Driven:
+        return Driven(
+            execute_step=self._function(
+                "execute_step", self._tables(), timeout=STEP_TIMEOUT, memory=1024
+            ),
+            recover=self._function("recover", self._data(), timeout=60),
+            settle=self._function("settle", self._data(), timeout=60),
+            park=self._function("park", self._data(), timeout=60),
+        )
+
+    def _function(
+        self, name: str, values: Mapping[str, str], *, timeout: int, memory: int = 512
+    ) -> Function:
+        return Function(self, name, self._function_package, values, timeout=timeout, memory=memory)
+
+    def _data(self) -> dict[str, str]:
+        return {
+            "runs_table": self.state.runs.table_name,
+            "artifacts_bucket": self.state.artifacts.bucket_name,
+            "drills": "1" if self._context("drills") == "1" else "0",
+        }
+
+    def _tables(self) -> dict[str, str]:
+        return self._data() | {"idempotency_table": self.state.idempotency.table_name}
 
     def _package(self) -> Package:
         with tempfile.TemporaryDirectory() as scratch:
@@ -125,7 +133,7 @@ class OnwardStack(Stack):
         self.state.let_remember(self.http_api, driven.execute_step)
         self.state.let_store(self.http_api, driven.execute_step, driven.recover, driven.settle)
 
-    def _output(self, version: str) -> None:
+    def _output(self) -> None:
         values = {
             "ApiId": self.http.api.api_id,
             "ApiUrl": self.http.api.api_endpoint,
@@ -136,7 +144,7 @@ class OnwardStack(Stack):
             "StartDeadUrl": self.outbox.start_dead.queue_url,
             "StreamDeadUrl": self.outbox.stream_dead.queue_url,
             "DriverArn": self.driver.machine.state_machine_arn,
-            "ExecuteStepVersion": version,
+            "ExecuteStepVersion": self._version,
         }
         functions = {
             "HttpApiFunction": self.http_api,

@@ -13,6 +13,7 @@ from importlib import import_module
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Final
 
+from infra.local.starts import Starts
 from infra.local.streams import Poller
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ def apply() -> None:
     _honour_time_out_paths(machines)
     _let_token_functions_fail(machines)
     lambda_service._poll_dynamodb_streams = Poller(lambda_service, dynamodb).poll
+    Starts(lambda_service, runtime).apply()
 
 
 def _stop_waiting_for_logs(runtime: Any) -> None:

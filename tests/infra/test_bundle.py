@@ -103,9 +103,9 @@ def test_a_layer_is_known_by_lock_and_platform(
     assert len(digests) == 3
 
 
-def test_the_layer_holds_wheels_for_the_runtime(tmp_path: Path) -> None:
-    """Built for real, once: each wheel is pure or for the runtime's Python and platform."""
-    built = bundle.build_layer(tmp_path, "x86_64")
+def test_the_layer_holds_wheels_for_the_runtime() -> None:
+    """Built for real, once a lock: each wheel is pure or for the runtime's Python and platform."""
+    built = bundle.build_layer(assembly.CACHE, "x86_64")
     with zipfile.ZipFile(built.path) as archive:
         names = archive.namelist()
         metadata = [name for name in names if name.endswith(".dist-info/WHEEL")]
