@@ -1,0 +1,1 @@
+"""Rehearsed faults; their tools are offered only where the stack allows drills."""

@@ -1,0 +1,47 @@
+"""Tools that fail as they are told."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from onward.sdk import (
+    Fatal,
+    InvalidInput,
+    PermissionDenied,
+    RateLimited,
+    StepContext,
+    Transient,
+    tool,
+)
+from pydantic import BaseModel, Field
+
+
+class Flaky(BaseModel):
+    """How many attempts fail, and with what; `retry_after` in seconds."""
+
+    value: Any = None
+    failures: int = Field(default=1, ge=0)
+    error: Literal["transient", "rate_limited", "invalid", "permission", "fatal"] = "transient"
+    retry_after: float = Field(default=0, ge=0)
+
+
+class Survived(BaseModel):
+    """The value, and the attempt that returned it."""
+
+    value: Any
+    attempt: int
+
+
+@tool(effect="read", timeout=30)
+def flaky(ctx: StepContext, request: Flaky) -> Survived:
+    """Fail the first attempts, then return."""
+    if ctx.attempt <= request.failures:
+        text = f"attempt {ctx.attempt} of {request.failures} that fail"
+        raise {
+            "transient": Transient(text),
+            "rate_limited": RateLimited(text, retry_after=request.retry_after),
+            "invalid": InvalidInput(text),
+            "permission": PermissionDenied(text),
+            "fatal": Fatal(text),
+        }[request.error]
+    return Survived(value=request.value, attempt=ctx.attempt)
