@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from onward.app.park_driver import park_driver
-from onward.aws.clients import client
-from onward.aws.engine import answer_token
-from onward.compose import drive
+from onward.compose import drive, wake_driver
 from onward.observability import log
 
 if TYPE_CHECKING:
@@ -20,5 +17,5 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     decision = event["decision"]
     run_id, generation = str(decision["run_id"]), int(decision["generation"])
     with log(context, run_id=run_id, generation=generation):
-        answer = partial(answer_token, client("stepfunctions"))
-        return {"sleeps": park_driver(drive("park"), run_id, generation, event["token"], answer)}
+        sleeps = park_driver(drive("park"), run_id, generation, event["token"], wake_driver)
+        return {"sleeps": sleeps}

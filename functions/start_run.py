@@ -3,27 +3,15 @@
 from __future__ import annotations
 
 import json
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from onward.app.carry_out import COMMIT_MARGIN
 from onward.app.start_run import start_run
-from onward.aws.clients import client
-from onward.aws.engine import Engine
-from onward.compose import drive, until
+from onward.compose import drive, engine, until
 from onward.observability import log
-from onward.settings import settings
 
 if TYPE_CHECKING:
     from aws_lambda_powertools.utilities.typing import LambdaContext
-
-NAME = "start_run"
-
-
-@cache
-def engine() -> Engine:
-    """Return the driver's executions."""
-    return Engine(client("stepfunctions"), settings(NAME).driver_arn)
 
 
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
@@ -34,7 +22,7 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
         with log(context, run_id=body["run_id"], generation=body["generation"]) as line:
             try:
                 end = until(context) - COMMIT_MARGIN
-                start_run(drive(NAME), engine(), body["run_id"], body["generation"], end)
+                start_run(drive("start_run"), engine(), body["run_id"], body["generation"], end)
             except Exception:  # noqa: BLE001 - redelivered, and kept in the DLQ in the end
                 line.exception("start failed")
                 failures.append({"itemIdentifier": record["messageId"]})

@@ -6,18 +6,23 @@ import os
 import random
 import time
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 from uuid import uuid4
 
 from onward.app.carry_out import Drive
 from onward.aws.blobs import Blobs
 from onward.aws.clients import client
+from onward.aws.engine import Engine, answer_token
+from onward.aws.queues import Queue
 from onward.aws.run_reader import RunReader
 from onward.aws.run_store import RunStore
 from onward.settings import settings
 
 if TYPE_CHECKING:
+    from onward.aws.idempotency import Once
     from onward.settings import Settings
+
+DAY: Final = 86_400
 
 
 @cache
@@ -34,6 +39,35 @@ def drive(function: str) -> Drive:
         chance=random.random,
         sleep=time.sleep,
     )
+
+
+@cache
+def attempts() -> Once:
+    """Return what makes an invocation of an attempt idempotent.
+
+    Powertools brings boto3 along, most of the cold import, so it comes with the first attempt.
+    """
+    from onward.aws.idempotency import Once
+
+    table = settings("execute_step").idempotency_table
+    return Once(client("dynamodb"), table, "execute_step", DAY)
+
+
+@cache
+def engine() -> Engine:
+    """Return the driver's executions, for the one function that starts them."""
+    return Engine(client("stepfunctions"), settings("start_run").driver_arn)
+
+
+@cache
+def start_queue() -> Queue:
+    """Return the queue that start_run reads."""
+    return Queue(client("sqs"), settings("publish_outbox").start_queue_url)
+
+
+def wake_driver(token: str) -> bool:
+    """Answer a parked driver's task token; False when it was settled already."""
+    return answer_token(client("stepfunctions"), token)
 
 
 def blobs(held: Settings, tenant: str) -> Blobs:

@@ -10,7 +10,7 @@ from typing import Final
 from infra.bundle import ROOT
 
 OURS: Final = "import execute_step"
-FIRST_USE: Final = "import execute_step\nexecute_step.once()"
+FIRST_USE: Final = "import execute_step\nexecute_step.attempts()"
 USUAL: Final = """
 import boto3
 from aws_lambda_powertools import Logger, Metrics, Tracer
