@@ -98,12 +98,15 @@ def _here(text: str) -> str:
 
 def _apply(formation: Any, assembly: Path, template: str, *, update: bool) -> None:
     send = formation.update_stack if update else formation.create_stack
-    send(
-        StackName=STACK,
-        TemplateURL=template,
-        Capabilities=["CAPABILITY_IAM", "CAPABILITY_NAMED_IAM"],
-        Tags=[{"Key": _SOURCES_TAG, "Value": assembly.name}],
-    )
+    try:
+        send(
+            StackName=STACK,
+            TemplateURL=template,
+            Capabilities=["CAPABILITY_IAM", "CAPABILITY_NAMED_IAM"],
+            Tags=[{"Key": _SOURCES_TAG, "Value": assembly.name}],
+        )
+    except ClientError as error:
+        raise DeploymentFailed(str(error)) from error
 
 
 def _await(formation: Any) -> dict[str, Any]:
@@ -133,7 +136,8 @@ def _describe(formation: Any) -> dict[str, Any] | None:
 
 
 def _reasons(formation: Any, stack: dict[str, Any]) -> str:
-    events = formation.describe_stack_events(StackName=STACK)["StackEvents"]
+    pages = formation.get_paginator("describe_stack_events").paginate(StackName=STACK)
+    events = [event for page in pages for event in page["StackEvents"]]
     failed = [
         f"{event['LogicalResourceId']}: {event.get('ResourceStatusReason', '')}"
         for event in reversed(events)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import socket
 import stat
@@ -12,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from infra.local import emulator
-from infra.local.deploy import client
+from infra.local import assembly, emulator
+from infra.local.deploy import DeploymentFailed, client, deploy
 from infra.local.emulator import PortTaken
 from infra.local.stack import OtherPort, Stack, down, status, up
 from tests.stack.sandbox import free_port, until
@@ -93,6 +94,43 @@ def test_a_killed_emulator_is_started_again(stack: Stack, directory: Path) -> No
 
     assert status(directory) is None
     assert up(None, directory).pid != stack.pid
+
+
+@pytest.mark.parametrize(
+    "resource",
+    [
+        {"Type": "AWS::Nothing::Known"},
+        {
+            "Type": "AWS::Lambda::Function",
+            "Properties": {
+                "Runtime": "python3.13",
+                "Handler": "main.handler",
+                "Role": "arn:aws:iam::000000000000:role/any",
+                "Code": {"ZipFile": ""},
+                "Layers": ["arn:aws:lambda:us-east-1:000000000000:layer:none:1"],
+            },
+        },
+    ],
+    ids=["refused", "rolled back"],
+)
+def test_a_failed_deployment_says_why_and_a_good_one_may_follow(
+    tmp_path: Path, resource: dict[str, Any]
+) -> None:
+    """What a failed first deployment leaves behind does not stand in the way."""
+    good = assembly.synthesise(drills=False)
+    bad = Path(shutil.copytree(good, tmp_path / "bad"))
+    template = json.loads((bad / "Onward.template.json").read_text())
+    template["Resources"]["Wrong"] = resource
+    (bad / "Onward.template.json").write_text(json.dumps(template))
+    state = tmp_path / "state"
+    state.mkdir()
+    endpoint = emulator.start(state, free_port()).endpoint
+    try:
+        with pytest.raises(DeploymentFailed, match=r"Nothing::Known|Wrong: .+"):
+            deploy(bad, endpoint)
+        assert deploy(good, endpoint)["RunsTable"]
+    finally:
+        emulator.stop(state)
 
 
 def test_a_port_in_use_is_told(tmp_path: Path) -> None:
