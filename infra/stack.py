@@ -122,16 +122,12 @@ class OnwardStack(Stack):
 
     def _grant(self) -> None:
         driven = self.driven
-        self.state.let_commit(
-            self.http_api,
-            self.start_run,
-            driven.execute_step,
-            driven.recover,
-            driven.settle,
-            driven.park,
-        )
+        # Whoever decides may have to resolve a step's input, and to keep it if it is large.
+        deciding = (driven.execute_step, driven.recover, driven.settle, driven.park)
+        self.state.let_commit(self.http_api, self.start_run, *deciding)
+        self.state.let_store(self.http_api, *deciding)
+        self.state.let_fetch(self.start_run)
         self.state.let_remember(self.http_api, driven.execute_step)
-        self.state.let_store(self.http_api, driven.execute_step, driven.recover, driven.settle)
 
     def _output(self) -> None:
         values = {

@@ -62,10 +62,15 @@ class State(Construct):
         for function in functions:
             self.idempotency.grant(function, *_REMEMBER)
 
-    def let_store(self, *functions: Function) -> None:
-        """Let functions put artifacts and get them; nobody may delete one."""
+    def let_fetch(self, *functions: Function) -> None:
+        """Let functions get artifacts and large payloads."""
         for function in functions:
             self.artifacts.grant_read(function)
+
+    def let_store(self, *functions: Function) -> None:
+        """Let functions put them as well; nobody may delete one."""
+        self.let_fetch(*functions)
+        for function in functions:
             self.artifacts.grant_put(function)
 
     def _runs_table(self) -> dynamodb.Table:

@@ -49,6 +49,30 @@ def test_only_actions_without_resources_name_all_resources(template: Template) -
             assert set(listed(statement["Action"])) <= ANYTHING, name
 
 
+@pytest.mark.parametrize(
+    ("action", "functions"),
+    [
+        ("s3:GetObject*", {"ExecuteStep", "HttpApi", "Park", "Recover", "Settle", "StartRun"}),
+        ("s3:PutObject", {"ExecuteStep", "HttpApi", "Park", "Recover", "Settle"}),
+        (
+            "dynamodb:UpdateItem",
+            {"ExecuteStep", "HttpApi", "Park", "Recover", "Settle", "StartRun"},
+        ),
+        ("sqs:SendMessage", {"PublishOutbox"}),
+    ],
+)
+def test_a_permission_is_held_by_those_who_use_it(
+    template: Template, action: str, functions: set[str]
+) -> None:
+    """The emulator checks no permission, so a missing one would be found on AWS only."""
+    holders = {
+        name.split("ServiceRole")[0]
+        for name, statement in statements(template)
+        if action in listed(statement["Action"])
+    }
+    assert holders == functions
+
+
 def test_nobody_scans_the_runs_or_deletes_them(template: Template) -> None:
     """Rows leave by their expiry; a scan reads every tenant."""
     for name, statement in statements(template):
