@@ -94,7 +94,7 @@ class RunStore:
         writes = [self._put(row | {"schema": SCHEMA}) for row in rows]
         writes.append(self._event_put(pk, event, commit_id))
         if idempotency is not None:
-            writes.append(self._put(idempotency | {"schema": SCHEMA}))
+            writes.append(self._submit_key(idempotency | {"schema": SCHEMA}, run.created_at))
         self._transact(writes, run.run_id, 0, commit_id)
 
     def mark_sent(self, run_id: str, step_id: str, fence: int, sent_by: str, now: float) -> Item:
@@ -246,6 +246,13 @@ class RunStore:
 
     def _birth(self, pk: str, sk: str, row: Item) -> dict[str, Any]:
         return self._put({"pk": {"S": pk}, "sk": {"S": sk}, "schema": SCHEMA} | row)
+
+    def _submit_key(self, row: Item, now: float) -> dict[str, Any]:
+        """Put a key that is new or has run out (TTL deletes late): its second run is refused."""
+        put = self._put(row)
+        put["Put"]["ConditionExpression"] += " OR expires_at < :now"
+        put["Put"]["ExpressionAttributeValues"] = {":now": {"N": repr(now)}}
+        return put
 
     def _put(self, row: Item) -> dict[str, Any]:
         return {
