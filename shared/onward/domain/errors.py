@@ -7,13 +7,15 @@ OnwardError
 │   ├── Fatal                └── OutcomeUnknown
 ├── RequestError             what the HTTP API answers
 │   ├── InvalidRequest ─ InvalidPlan
+│   ├── BodyTooLarge
 │   ├── Unauthenticated      ├── Forbidden
 │   ├── NotFound ─ RunNotFound, ArtifactNotFound, RouteNotFound
 │   ├── IdempotencyKeyReused ├── IdempotencyInProgress
 │   └── CursorExpired
 └── StoreError
     ├── Conflict             the run moved since it was read: read again, decide again
-    └── Contended            it kept moving until the time was up
+    ├── Contended            it kept moving until the time was up
+    └── Unavailable          a service we stand on is throttled or silent
 """
 
 from __future__ import annotations
@@ -112,6 +114,13 @@ class InvalidPlan(InvalidRequest):
     code = "invalid_plan"
 
 
+class BodyTooLarge(RequestError):
+    """The body is over the API's limit; large data is uploaded and passed as an artifact."""
+
+    code = "body_too_large"
+    status = 413
+
+
 class Unauthenticated(RequestError):
     """No key, or a key that nobody issued."""
 
@@ -188,5 +197,13 @@ class Contended(StoreError):
     """The run kept moving until there was no time left to decide again."""
 
     code = "contended"
+    status = 503
+    retryable = True
+
+
+class Unavailable(StoreError):
+    """A service we stand on refused for want of capacity, or did not answer in time."""
+
+    code = "unavailable"
     status = 503
     retryable = True

@@ -1,0 +1,32 @@
+"""Which failures of a call to AWS may pass by themselves."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from botocore.exceptions import ClientError, HTTPClientError
+
+SERVER_ERROR: Final = 500
+
+_NO_CAPACITY: Final = frozenset(
+    {
+        "ProvisionedThroughputExceededException",
+        "RequestLimitExceeded",
+        "SlowDown",
+        "ThrottlingException",
+        "TooManyRequestsException",
+        "TransactionConflictException",
+        "TransactionInProgressException",
+    }
+)
+
+
+def may_pass(error: BaseException) -> bool:
+    """Whether the same call may succeed later: throttled, unanswered, or the service's fault.
+
+    What was sent may have been carried out all the same.
+    """
+    if isinstance(error, ClientError):
+        status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
+        return error.response["Error"]["Code"] in _NO_CAPACITY or status >= SERVER_ERROR
+    return isinstance(error, HTTPClientError)

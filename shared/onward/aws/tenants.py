@@ -1,0 +1,84 @@
+"""What belongs to a tenant: its API keys and the submit keys of its runs."""
+
+from __future__ import annotations
+
+import hmac
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from onward.aws import codec, keys
+
+if TYPE_CHECKING:
+    from onward.aws.codec import Item
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """Whom an API key was issued to, and what for."""
+
+    tenant: str
+    subject: str
+    roles: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class SubmitKey:
+    """The run that an Idempotency-Key made, the digest of its body, and when the key runs out."""
+
+    run_id: str
+    digest: str
+    expires_at: int
+
+
+class Tenants:
+    """The tenants' partitions of the `runs` table, read consistently."""
+
+    def __init__(self, client: Any, table: str) -> None:
+        """Use a boto3 DynamoDB client and the name of the `runs` table."""
+        self._client = client
+        self._table = table
+
+    def put_key(self, digest: str, holder: Holder) -> None:
+        """Store an API key by its SHA-256; the key itself is stored nowhere."""
+        row: Item = _key(holder.tenant, keys.KEY + digest) | {
+            "tenant": {"S": holder.tenant},
+            "subject": {"S": holder.subject},
+            "roles": {"L": [{"S": role} for role in sorted(holder.roles)]},
+            "schema": codec.SCHEMA,
+        }
+        self._client.put_item(TableName=self._table, Item=row)
+
+    def key(self, tenant: str, digest: str) -> Holder | None:
+        """Return whom a key belongs to; None when nobody issued it."""
+        row = self._item(tenant, keys.KEY + digest)
+        if row is None or not hmac.compare_digest(row["sk"]["S"], keys.KEY + digest):
+            return None
+        roles = frozenset(role["S"] for role in row["roles"]["L"])
+        return Holder(row["tenant"]["S"], row["subject"]["S"], roles)
+
+    def submitted(self, tenant: str, digest: str, now: float) -> SubmitKey | None:
+        """Return what a submit key made; None when it is new or has run out."""
+        encoded = self._item(tenant, keys.IDEMPOTENCY + digest)
+        if encoded is None:
+            return None
+        row = codec.plain(encoded)
+        held = SubmitKey(row["run_id"], row["digest"], row["expires_at"])
+        return None if held.expires_at < now else held
+
+    def _item(self, tenant: str, sk: str) -> Item | None:
+        answer = self._client.get_item(
+            TableName=self._table, Key=_key(tenant, sk), ConsistentRead=True
+        )
+        row: Item | None = answer.get("Item")
+        return row
+
+
+def submit_key_item(tenant: str, digest: str, held: SubmitKey) -> Item:
+    """Encode a submit key for the transaction that creates its run."""
+    return _key(tenant, keys.IDEMPOTENCY + digest) | codec.item(
+        {"run_id": held.run_id, "digest": held.digest, "expires_at": held.expires_at}
+    )
+
+
+def _key(tenant: str, sk: str) -> Item:
+    return {"pk": {"S": keys.tenant_pk(tenant)}, "sk": {"S": sk}}
