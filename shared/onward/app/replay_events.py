@@ -1,0 +1,66 @@
+"""A run's log from a position on: at once, or as soon as there is more of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from onward.app.read_run import find_run
+from onward.aws.codec import iso
+
+if TYPE_CHECKING:
+    from onward.app.service import Service
+    from onward.domain.model import Event, Run
+
+MAX_WAIT: Final = 20.0
+"""Seconds that a request may be held; API Gateway gives up after 30."""
+
+MAX_EVENTS: Final = 1000
+
+_FIRST_PAUSE, _LAST_PAUSE, _GROWTH = 0.1, 1.0, 1.5
+
+
+def replay_events(
+    service: Service, tenant: str, run_id: str, *, after: int, limit: int, wait: float
+) -> dict[str, Any]:
+    """Return the events after `after`, in order and without a gap; raises RunNotFound.
+
+    With `wait` (seconds) an empty page is held until there is something in it, the run has
+    ended, or the time is up. `ended`: the run is over and this page reaches the end of its log.
+    The page ends before an event that is not visible yet, so no position skips one.
+    """
+    until = service.clock() + wait
+    pause = _FIRST_PAUSE
+    while True:
+        run = find_run(service, tenant, run_id)
+        found = service.reader.events(run_id, after, limit) if run.seq > after else []
+        ended = run.status.ended and (found[-1].seq if found else after) >= run.seq
+        left = until - service.clock()
+        if found or ended or left <= 0:
+            return _page(run, found, after, ended=ended)
+        service.sleep(min(pause, left))
+        pause = min(_LAST_PAUSE, pause * _GROWTH)
+
+
+def cloud_event(run_id: str, event: Event) -> dict[str, Any]:
+    """Return an event as a CloudEvent 1.0; `sequence` sorts as text (its Sequence extension)."""
+    return {
+        "specversion": "1.0",
+        "id": f"{run_id}/{event.seq}",
+        "source": f"/runs/{run_id}",
+        "type": f"onward.{event.type}",
+        "time": iso(event.at),
+        "sequence": f"{event.seq:010d}",
+        "datacontenttype": "application/json",
+        "data": event.data,
+    }
+
+
+def _page(run: Run, found: list[Event], after: int, *, ended: bool) -> dict[str, Any]:
+    last = found[-1].seq if found else after
+    return {
+        "events": [cloud_event(run.run_id, event) for event in found],
+        "next_after": last,
+        # The log may have grown since the run row was read.
+        "as_of_seq": max(run.seq, found[-1].seq) if found else run.seq,
+        "ended": ended,
+    }

@@ -1,0 +1,162 @@
+"""Rows of a run as the document that clients see."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import dataclass
+from graphlib import TopologicalSorter
+from typing import TYPE_CHECKING, Any, Final
+
+from onward.aws.codec import iso
+from onward.domain.model import EffectState, RunStatus, StepStatus, step_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from onward.domain.model import Effect, Failing, Failure, PlannedStep, Run, Step, Submission
+
+OUTPUT_BYTES: Final = 1024 * 1024
+"""Outputs that one snapshot carries; those after them are left out (a function's limit: 6 MB)."""
+
+_ENDED: Final = frozenset({StepStatus.SUCCEEDED, StepStatus.SKIPPED})
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """Rows of one moment. `steps` holds the claimed ones, perhaps with fan-outs' children."""
+
+    run: Run
+    submission: Submission | None
+    plan: Sequence[PlannedStep]
+    steps: Mapping[str, Step]
+    effects: Sequence[Effect] = ()
+
+
+def snapshot(seen: Seen, *, children: bool = False) -> dict[str, Any]:
+    """Return the snapshot without its result, which is to be loaded.
+
+    Steps come in an order that their needs allow. Steps never claimed are `pending`. A fan-out
+    is one step; with `children` theirs follow it.
+    """
+    run = seen.run
+    labels = seen.submission.labels if seen.submission else {}
+    effects = Counter(effect.state.value for effect in seen.effects)
+    return {
+        "run_id": run.run_id,
+        "workflow": run.workflow,
+        "status": run.status.value,
+        "created_at": iso(run.created_at),
+        "started_at": _time(run.started_at),
+        "ended_at": _time(run.ended_at),
+        "as_of_seq": run.seq,
+        "generation": run.generation,
+        "deadline_at": _time(run.deadline),
+        "labels": labels,
+        "steps": _steps(seen, children=children),
+        "counts": {
+            "total": run.steps_total,
+            "done": run.done,
+            "skipped": run.skipped,
+            "attempts": run.attempts,
+        },
+        "usage": {
+            "input_tokens": run.usage.input_tokens,
+            "output_tokens": run.usage.output_tokens,
+        },
+        "downstream_synced": True,
+        "sync_status": "not_applicable",
+        "open_approvals": [],
+        "effects": {state.value: effects[state.value] for state in EffectState},
+        "result": None,
+        "error": _why(run.failing) if run.status is RunStatus.FAILED else None,
+    }
+
+
+def _steps(seen: Seen, *, children: bool) -> list[dict[str, Any]]:
+    born: dict[str, list[Step]] = {}
+    for step in seen.steps.values():
+        if step.index is not None:
+            born.setdefault(step_of(step.plan_key), []).append(step)
+    listed: list[dict[str, Any]] = []
+    room = OUTPUT_BYTES
+    for planned in _in_order(seen.plan):
+        mine = sorted(born.get(planned.step_id, []), key=lambda step: step.index or 0)
+        rows = [seen.steps.get(planned.step_id), *(mine if children else [])]
+        for row in rows:
+            view, room = _with_output(_view(seen, planned, row, mine), row, room)
+            listed.append(view)
+    return listed
+
+
+def _view(
+    seen: Seen, planned: PlannedStep, step: Step | None, born: Sequence[Step]
+) -> dict[str, Any]:
+    if step is None:
+        view = {"id": planned.step_id, "tool": planned.tool, "status": "pending", "attempts": 0}
+        return view | {"started_at": None, "ended_at": None}
+    view = {
+        "id": step.step_id,
+        "tool": planned.tool,
+        "status": step.status.value,
+        # The fence counts attempts; a fan-out's parent has none of its own.
+        "attempts": step.fence if step.children is None else 0,
+        "started_at": _time(step.started_at),
+        "ended_at": _time(step.ended_at),
+    }
+    if step.step_id in seen.run.open:
+        view["lane"] = seen.run.open[step.step_id]
+    if step.error is not None:
+        view["error"] = _said(step.error)
+    if step.children is not None:
+        view["children"] = {"total": step.children, "done": _done(seen.run, step, born)}
+    return view
+
+
+def _done(run: Run, parent: Step, born: Sequence[Step]) -> int:
+    """Return how many children of a fan-out have ended: what the run row counts, while it does."""
+    fan = run.fans.get(parent.plan_key)
+    if fan is not None:
+        return fan.done
+    if parent.status is StepStatus.SUCCEEDED:
+        return parent.children or 0
+    return sum(1 for child in born if child.status in _ENDED)
+
+
+def _with_output(view: dict[str, Any], step: Step | None, room: int) -> tuple[dict[str, Any], int]:
+    """Add the output that a row holds, or its reference, or word that it is left out."""
+    if step is None or step.output is None:
+        return view, room
+    if step.output.ref is not None:
+        return view | {"output_ref": step.output.ref}, room
+    text = step.output.text or "null"
+    if len(text) > room:
+        return view | {"output_omitted": True}, room
+    return view | {"output": json.loads(text)}, room - len(text)
+
+
+def _in_order(plan: Sequence[PlannedStep]) -> list[PlannedStep]:
+    """Sort steps so that needs come first; those on a level by name."""
+    by_key = {step.key: step for step in plan}
+    sorter = TopologicalSorter({step.key: step.needs for step in plan})
+    sorter.prepare()
+    ordered: list[PlannedStep] = []
+    while sorter.is_active():
+        ready = sorted(sorter.get_ready())
+        ordered += [by_key[key] for key in ready if key in by_key]
+        sorter.done(*ready)
+    return ordered
+
+
+def _why(failing: Failing | None) -> dict[str, Any] | None:
+    if failing is None:
+        return None
+    return _said(failing.failure) | {"step": failing.step_id}
+
+
+def _said(failure: Failure) -> dict[str, Any]:
+    return {"code": failure.code, "message": failure.message}
+
+
+def _time(seconds: float | None) -> str | None:
+    return None if seconds is None else iso(seconds)

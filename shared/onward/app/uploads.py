@@ -1,0 +1,87 @@
+"""Artifacts of a tenant: where to put bytes, and where to get them."""
+
+from __future__ import annotations
+
+import unicodedata
+from mimetypes import MimeTypes
+from typing import TYPE_CHECKING, Any, Final
+
+from onward.app.artifacts import as_artifact
+from onward.aws.blobs import Blob, BlobMissing
+from onward.domain.errors import ArtifactNotFound, Fault, InvalidRequest
+
+if TYPE_CHECKING:
+    from onward.app.service import Service
+    from onward.domain.model import Json
+
+MAX_SIZE: Final = 1024**3
+"""Bytes of one upload; S3 takes 5 GiB in one PUT, a worker's disk less."""
+
+MAX_NAME: Final = 255
+"""Bytes of a file name, as file systems have it; S3 metadata takes 2 KB, percent-encoded."""
+
+_ID_BYTES: Final = 16
+_OFFICE: Final = "application/vnd.openxmlformats-officedocument"
+
+
+def _types() -> MimeTypes:
+    """Return the library's own table, the same on every machine, and what it lacks."""
+    types = MimeTypes()
+    for extension, kind in {
+        ".xlsx": f"{_OFFICE}.spreadsheetml.sheet",
+        ".docx": f"{_OFFICE}.wordprocessingml.document",
+        ".pptx": f"{_OFFICE}.presentationml.presentation",
+        ".md": "text/markdown",
+        ".parquet": "application/vnd.apache.parquet",
+    }.items():
+        types.add_type(kind, extension)
+    return types
+
+
+_TYPES: Final = _types()
+
+
+def place_upload(service: Service, tenant: str, body: Json) -> dict[str, Any]:
+    """Return where to PUT the bytes within 15 minutes, the headers to send, and the reference.
+
+    Raises InvalidRequest naming every fault.
+    """
+    name, size = _checked(body)
+    content_type = _TYPES.guess_type(name)[0] or "application/octet-stream"
+    ref = f"upl_{service.entropy(_ID_BYTES).hex()}"
+    url, headers = service.blobs(tenant).presign_put(ref, name, content_type)
+    artifact = as_artifact(Blob(ref, name, size, content_type))
+    return {"upload_url": url, "headers": headers, "artifact": artifact.model_dump(mode="json")}
+
+
+def locate_artifact(service: Service, tenant: str, ref: str) -> str:
+    """Return an address that gives the bytes for 15 minutes; raises ArtifactNotFound."""
+    blobs = service.blobs(tenant)
+    try:
+        return blobs.presign_get(blobs.head(ref))
+    except BlobMissing as missing:
+        raise ArtifactNotFound("there is no such artifact") from missing
+
+
+def _checked(body: Json) -> tuple[str, int]:
+    if not isinstance(body, dict):
+        raise InvalidRequest("the body is a JSON object", (Fault("", "not an object"),))
+    faults = [
+        Fault(f"/{key}", f"unknown key {key!r}") for key in sorted(body.keys() - {"name", "size"})
+    ]
+    name, size = body.get("name"), body.get("size")
+    kept = _file_name(name) if isinstance(name, str) else ""
+    if not kept or len(kept.encode()) > MAX_NAME:
+        faults.append(Fault("/name", f"name is a file name of at most {MAX_NAME} bytes"))
+    if isinstance(size, bool) or not isinstance(size, int) or not 0 <= size <= MAX_SIZE:
+        faults.append(Fault("/size", f"size is a number of bytes from 0 to {MAX_SIZE}"))
+    if faults:
+        raise InvalidRequest("; ".join(f.message for f in faults), tuple(faults))
+    return kept, int(str(size))
+
+
+def _file_name(given: str) -> str:
+    """Return the last part of a path without control characters."""
+    last = given.replace("\\", "/").rsplit("/", 1)[-1]
+    shown = "".join(c for c in last if unicodedata.category(c)[0] != "C")
+    return "" if shown.strip(". ") == "" else unicodedata.normalize("NFC", shown).strip()
