@@ -1,0 +1,1 @@
+"""The HTTP API: requests, routes, problems. Only `http_api` imports this."""

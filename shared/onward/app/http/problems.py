@@ -1,0 +1,76 @@
+"""Errors as problem documents (RFC 9457)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from typing import Any, Final
+
+from onward.aws.failures import may_pass
+from onward.domain.errors import (
+    InvalidRequest,
+    OnwardError,
+    RequestError,
+    StoreError,
+    Unauthenticated,
+    Unavailable,
+)
+
+PROBLEM_JSON: Final = "application/problem+json"
+
+_RETRY_SECONDS: Final = "1"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What goes back; without a document there is no body."""
+
+    status: int
+    document: dict[str, Any] | None = None
+    headers: dict[str, str] = field(default_factory=dict)
+    content_type: str = "application/json"
+
+
+def known(error: Exception) -> OnwardError | None:
+    """Return the error to tell the caller, or None when it is a defect of ours."""
+    if isinstance(error, RequestError | StoreError) and error.status != OnwardError.status:
+        return error
+    if may_pass(error):
+        return Unavailable("a service we depend on is busy; try again")
+    return None
+
+
+def problem(error: OnwardError, run_id: str | None = None) -> Answer:
+    """Return an error that the caller is to know of.
+
+    `type` is about:blank: there is no page to look at, and programs go by `code`.
+    """
+    document = _document(error.code, error.status, str(error), retryable=error.retryable)
+    if run_id is not None:
+        document["run_id"] = run_id
+    if isinstance(error, InvalidRequest):
+        document["errors"] = [{"pointer": f.pointer, "message": f.message} for f in error.faults]
+    headers = {}
+    if error.retryable:
+        headers["Retry-After"] = _RETRY_SECONDS
+    if isinstance(error, Unauthenticated):
+        headers["WWW-Authenticate"] = 'Bearer realm="onward"'
+    return Answer(error.status, document, headers, PROBLEM_JSON)
+
+
+def defect(request_id: str) -> Answer:
+    """Return what a caller is told of a defect: nothing but where our log has it."""
+    detail = f"this is a defect of the service, logged as request {request_id}"
+    document = _document(OnwardError.code, OnwardError.status, detail, retryable=False)
+    return Answer(OnwardError.status, document, {}, PROBLEM_JSON)
+
+
+def _document(code: str, status: int, detail: str, *, retryable: bool) -> dict[str, Any]:
+    return {
+        "type": "about:blank",
+        "title": HTTPStatus(status).phrase,
+        "status": status,
+        "detail": detail,
+        "code": code,
+        "retryable": retryable,
+    }

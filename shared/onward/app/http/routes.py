@@ -1,0 +1,112 @@
+"""The calls of the API: read the request, one use case, map the answer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from onward.app.http.problems import Answer
+from onward.app.http.requests import whole
+from onward.app.keys import SUBMITTING, authorise
+from onward.app.read_run import etag_of, read_run
+from onward.app.replay_events import MAX_EVENTS, MAX_WAIT, replay_events
+from onward.app.run_request import read_run_request
+from onward.app.snapshot import Seen, snapshot
+from onward.app.submit_once import key_of_request, submit_once
+from onward.app.submit_run import Accepted, submit_run
+from onward.app.uploads import locate_artifact, place_upload
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from onward.app.http.requests import Request
+    from onward.app.service import Service
+    from onward.app.submit_run import KeyOfRequest
+    from onward.aws.tenants import Holder
+
+MAX_SEQ: Final = 10**10 - 1
+DEFAULT_LIMIT: Final = 200
+
+
+def post_run(service: Service, holder: Holder, request: Request) -> Answer:
+    """Accept a run: 202 with its snapshot, the same run for the same Idempotency-Key."""
+    authorise(holder, SUBMITTING)
+    body = request.body()
+    accepted: dict[str, Accepted] = {}
+
+    def submit(key: KeyOfRequest | None) -> str:
+        checked = read_run_request(body, service.catalogue())
+        made = submit_run(service, holder, checked, key)
+        accepted[made.run.run_id] = made
+        return made.run.run_id
+
+    header = request.headers.get("idempotency-key")
+    if header is None:
+        run_id = submit(None)
+    else:
+        key = key_of_request(header, body)
+        run_id = submit_once(service, holder.tenant, key, lambda: submit(key))
+    if run_id in accepted:
+        return _accepted(accepted[run_id])
+    known = read_run(service, holder.tenant, run_id)
+    return Answer(202, known.document, _location(run_id) | {"ETag": known.etag})
+
+
+def get_run(service: Service, holder: Holder, request: Request, run_id: str) -> Answer:
+    """Answer the snapshot; 304 when the caller has it."""
+    found = read_run(
+        service,
+        holder.tenant,
+        run_id,
+        if_none_match=request.headers.get("if-none-match"),
+        children=request.flag("children"),
+    )
+    return Answer(304 if found.document is None else 200, found.document, {"ETag": found.etag})
+
+
+def get_events(service: Service, holder: Holder, request: Request, run_id: str) -> Answer:
+    """Answer a page of the log. A `Last-Event-ID`, as a reconnect sends it, goes over `after`."""
+    last = request.headers.get("last-event-id")
+    if last is None:
+        after = request.whole("after", 0, 0, MAX_SEQ)
+    else:
+        after = whole(last.removeprefix(f"{run_id}/"), "Last-Event-ID", 0, MAX_SEQ)
+    page = replay_events(
+        service,
+        holder.tenant,
+        run_id,
+        after=after,
+        limit=request.whole("limit", DEFAULT_LIMIT, 1, MAX_EVENTS),
+        wait=request.number("wait", MAX_WAIT),
+    )
+    return Answer(200, page)
+
+
+def post_upload(service: Service, holder: Holder, request: Request) -> Answer:
+    """Make a place for bytes."""
+    authorise(holder, SUBMITTING)
+    return Answer(201, place_upload(service, holder.tenant, request.body()))
+
+
+def get_artifact(service: Service, holder: Holder, request: Request, ref: str) -> Answer:  # noqa: ARG001 - routes are called alike
+    """Redirect to an address that gives the bytes."""
+    location = locate_artifact(service, holder.tenant, ref)
+    return Answer(302, None, {"Location": location, "Cache-Control": "no-store"})
+
+
+ROUTES: Final[tuple[tuple[str, str, Callable[..., Answer]], ...]] = (
+    ("POST", "/runs", post_run),
+    ("GET", "/runs/<run_id>", get_run),
+    ("GET", "/runs/<run_id>/events", get_events),
+    ("POST", "/uploads", post_upload),
+    ("GET", "/artifacts/<ref>", get_artifact),
+)
+
+
+def _accepted(made: Accepted) -> Answer:
+    seen = Seen(made.run, made.submission, [step for step in made.plan if step.step_id], {})
+    headers = _location(made.run.run_id) | {"ETag": etag_of(made.run)}
+    return Answer(202, snapshot(seen), headers)
+
+
+def _location(run_id: str) -> dict[str, str]:
+    return {"Location": f"/runs/{run_id}"}

@@ -1,0 +1,49 @@
+"""Put the HTTP function together; apart from `compose`, whose imports every handler pays for."""
+
+from __future__ import annotations
+
+import os
+import random
+import time
+from functools import cache
+
+from onward.app.http.api import Api
+from onward.app.service import Service
+from onward.app.submit_run import KEY_SECONDS
+from onward.aws.clients import client
+from onward.aws.idempotency import Once
+from onward.aws.run_reader import RunReader
+from onward.aws.run_store import RunStore
+from onward.aws.tenants import Tenants
+from onward.compose import blobs
+from onward.sdk.catalogue import Catalogue, load_catalogue
+from onward.settings import settings
+
+NAME = "http_api"
+
+
+@cache
+def api() -> Api:
+    """Return the API over the real clock, chance and entropy."""
+    held = settings(NAME)
+    dynamodb = client("dynamodb")
+    service = Service(
+        reader=RunReader(dynamodb, held.runs_table),
+        store=RunStore(dynamodb, held.runs_table),
+        tenants=Tenants(dynamodb, held.runs_table),
+        blobs=lambda tenant: blobs(held, tenant),
+        once=Once(dynamodb, held.idempotency_table, "submit_run", KEY_SECONDS),
+        catalogue=catalogue,
+        worker=held.execute_step_version,
+        clock=time.time,
+        sleep=time.sleep,
+        chance=random.random,
+        entropy=os.urandom,
+    )
+    return Api(service)
+
+
+@cache
+def catalogue() -> Catalogue:
+    """Return the tools and workflows of this deployment, imported once."""
+    return load_catalogue(drills=settings(NAME).allows_drills)
