@@ -51,12 +51,17 @@ def lost_reply(client: Any, operation: str, times: int = 1) -> Iterator[Fault]:
     """
     fault = Fault(times)
 
-    def close(request: Any, **_: object) -> None:
-        if fault.strikes():
+    def close(request: Any, event_name: str, **_: object) -> None:
+        if event_name == sent and fault.strikes():
             raise ConnectionClosedError(endpoint_url=request.url)
 
-    with _hooked(client, "before-send", operation, close, last=True):
+    sent = _event(client, "before-send", operation)
+    # On the event's root, where moto answers: handlers of a longer name would run before it.
+    client.meta.events.register_last("before-send", close)
+    try:
         yield fault
+    finally:
+        client.meta.events.unregister("before-send", close)
     _fired(fault, operation)
 
 
@@ -149,14 +154,14 @@ def one_at_a_time(*clients: Any) -> Iterator[None]:
         turn.release()
 
     for client in clients:
-        client.meta.events.register_first(_event(client, "before-send"), take)
-        client.meta.events.register_last(_event(client, "before-send"), give)
+        client.meta.events.register_first("before-send", take)
+        client.meta.events.register_last("before-send", give)
     try:
         yield
     finally:
         for client in clients:
-            client.meta.events.unregister(_event(client, "before-send"), take)
-            client.meta.events.unregister(_event(client, "before-send"), give)
+            client.meta.events.unregister("before-send", take)
+            client.meta.events.unregister("before-send", give)
 
 
 def calls(client: Any, operation: str) -> list[dict[str, Any]]:
@@ -171,11 +176,9 @@ def calls(client: Any, operation: str) -> list[dict[str, Any]]:
 
 
 @contextmanager
-def _hooked(
-    client: Any, hook: str, operation: str, handler: Callable[..., Any], *, last: bool = False
-) -> Iterator[None]:
+def _hooked(client: Any, hook: str, operation: str, handler: Callable[..., Any]) -> Iterator[None]:
     events, name = client.meta.events, _event(client, hook, operation)
-    (events.register_last if last else events.register)(name, handler)
+    events.register(name, handler)
     try:
         yield
     finally:

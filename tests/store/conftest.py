@@ -4,15 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cache
+from secrets import token_bytes
 from typing import Any
 
 import boto3
 import pytest
 from botocore.config import Config
 from moto import mock_aws
+from onward.app.http.api import Api
+from onward.app.keys import issue_key
+from onward.app.service import Service
+from onward.app.submit_run import KEY_SECONDS
 from onward.aws.blobs import Blobs
+from onward.aws.idempotency import Once
 from onward.aws.run_reader import RunReader
 from onward.aws.run_store import RunStore
+from onward.aws.tenants import Tenants
+from onward.observability import log
+
+from tests.store.caller import Caller, Context, catalogue
 
 RUNS, IDEMPOTENCY, BUCKET = "runs", "idempotency", "artifacts"
 NOW = 1_764_450_000.0
@@ -73,10 +84,61 @@ def blobs(aws: None) -> Blobs:
     return Blobs(new_client("s3"), BUCKET, "acme")
 
 
+@pytest.fixture
+def service(dynamodb: Any, time: Time) -> Service:
+    return new_service(dynamodb, time)
+
+
+@pytest.fixture
+def acme(service: Service) -> Caller:
+    """A submitter of the tenant acme, in front of the whole API."""
+    return caller(service, issue(service, "acme", "submitter"))
+
+
+def new_service(dynamodb: Any, time: Time) -> Service:
+    """What one process of http_api holds."""
+    s3 = new_client("s3")
+    once = Once(dynamodb, IDEMPOTENCY, "submit_run", KEY_SECONDS)
+    once.begin(Context())
+    return Service(
+        reader=RunReader(dynamodb, RUNS),
+        store=RunStore(dynamodb, RUNS),
+        tenants=Tenants(dynamodb, RUNS),
+        blobs=lambda tenant: Blobs(s3, BUCKET, tenant),
+        once=once,
+        catalogue=catalogue,
+        worker="arn:aws:lambda:eu-central-1:123456789012:function:execute_step:1",
+        clock=time.clock,
+        sleep=time.sleep,
+        chance=lambda: 0.5,
+        entropy=token_bytes,
+    )
+
+
+def issue(service: Service, tenant: str, *roles: str) -> str:
+    return issue_key(service.tenants, tenant, "ada", roles, token_bytes)
+
+
+def caller(service: Service, key: str | None) -> Caller:
+    api = Api(service)
+
+    def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
+        with log(context) as line:
+            return api.answer(event, context, line)
+
+    return Caller(handler, key)
+
+
 def new_client(service: str, attempts: int = 1) -> Any:
     """A client that does not retry by itself: every injected fault reaches our code."""
-    config = Config(retries={"mode": "standard", "max_attempts": attempts})
-    return boto3.client(service, config=config)
+    config = Config(retries={"mode": "standard", "total_max_attempts": attempts})
+    return session().client(service, config=config)
+
+
+@cache
+def session() -> boto3.Session:
+    """One for all tests: it keeps the service models, which take longest to load."""
+    return boto3.Session("testing", "testing", region_name="eu-central-1")
 
 
 def make_tables(dynamodb: Any) -> None:

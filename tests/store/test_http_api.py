@@ -1,0 +1,382 @@
+from __future__ import annotations
+
+import importlib
+import io
+import json
+import logging
+from base64 import b64encode
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from onward import compose_http
+from onward.app.http.requests import Request
+from onward.app.http.routes import get_events
+from onward.app.service import Service
+from onward.aws import clients
+from onward.aws.tenants import Holder
+from onward.domain.errors import InvalidRequest, RequestError
+from onward.observability import logger
+from onward.settings import FUNCTION_FIELDS, settings, variable
+
+from tests import faults
+from tests.store.caller import Caller
+from tests.store.conftest import BUCKET, IDEMPOTENCY, RUNS, Time, caller, issue, new_client
+
+HELLO: dict[str, Any] = {"workflow": "speak", "input": {"text": "hi"}}
+PROBLEM = "application/problem+json"
+
+
+@pytest.fixture
+def deployed(aws: None, service: Service, monkeypatch: pytest.MonkeyPatch) -> Iterator[Caller]:
+    """The function as Lambda imports it, with its environment and nothing else."""
+    values = {
+        "runs_table": RUNS,
+        "idempotency_table": IDEMPOTENCY,
+        "artifacts_bucket": BUCKET,
+        "execute_step_version": "arn:execute_step:7",
+        "drills": "0",
+    }
+    assert FUNCTION_FIELDS["http_api"] == values.keys()
+    for name, value in values.items():
+        monkeypatch.setenv(variable(name), value)
+    cached = (clients.client, settings, compose_http.api, compose_http.catalogue)
+    for made in cached:
+        made.cache_clear()
+    yield Caller(importlib.import_module("http_api").handler, issue(service, "acme", "operator"))
+    for made in cached:
+        made.cache_clear()
+
+
+def test_the_deployed_function_accepts_and_tells(deployed: Caller) -> None:
+    """Real handler, real catalogue: accepted, pinned, shown, logged in events."""
+    reply = deployed.post("/runs", {"workflow": "hello", "input": {"name": "you"}})
+    assert reply.status == 202
+    run_id = reply.body["run_id"]
+    shown = deployed.get(f"/runs/{run_id}")
+    assert reply.body == shown.body
+    assert reply.headers["etag"] == shown.headers["etag"] == '"1.0"'
+    page = deployed.get(f"/runs/{run_id}/events")
+    assert [f"{run_id}/1"] == [event["id"] for event in page.body["events"]]
+    run = compose_http.api()._service.reader.run(run_id)
+    assert run is not None
+    assert run.worker == "arn:execute_step:7"
+
+
+def test_the_same_key_twice_through_the_deployed_function(deployed: Caller) -> None:
+    """One run, the same Location."""
+    replies = [
+        deployed.post("/runs", {"workflow": "hello"}, {"Idempotency-Key": '"k"'}) for _ in range(2)
+    ]
+    assert [202, 202] == [reply.status for reply in replies]
+    assert replies[0].headers["location"] == replies[1].headers["location"]
+
+
+@pytest.fixture
+def written() -> Iterator[io.StringIO]:
+    """What the log says."""
+    kept = io.StringIO()
+    handler = logging.StreamHandler(kept)
+    handler.setFormatter(logger().registered_formatter)
+    logging.getLogger("onward").addHandler(handler)
+    yield kept
+    logging.getLogger("onward").removeHandler(handler)
+
+
+def test_one_line_an_invocation_without_what_was_sent(
+    deployed: Caller, written: io.StringIO
+) -> None:
+    """Route, status, tenant, run and time; no path, query string, key or payload."""
+    secret = "sesame"
+    body = {"workflow": "hello", "input": {"name": secret}}
+    run_id = deployed.post("/runs", body, {"Idempotency-Key": secret}).body["run_id"]
+    deployed.get(f"/runs/{run_id}", ticket=secret)
+    deployed.get(f"/artifacts/{secret}")
+    said = written.getvalue()
+    first, second, third = [json.loads(line) for line in said.splitlines()]
+    assert ("/runs", "POST", 202) == (first["route"], first["method"], first["status"])
+    assert ("acme", run_id, "http_api") == (first["tenant"], first["run_id"], first["function"])
+    assert (200, 404) == (second["status"], third["status"])
+    assert "run_id" not in third
+    assert secret not in said
+    assert deployed.key is not None
+    assert deployed.key not in said
+
+
+def test_a_problem_says_what_when_and_where(acme: Caller) -> None:
+    """RFC 9457 with our code, and every fault by its pointer."""
+    reply = acme.post("/runs", {"workflow": "nope", "x": 1})
+    assert (422, PROBLEM) == (reply.status, reply.headers["content-type"])
+    detail = reply.body.pop("detail")
+    assert detail.startswith("/x: unknown key 'x'; /workflow: there is no workflow 'nope'")
+    assert {
+        "type": "about:blank",
+        "title": "Unprocessable Entity",
+        "status": 422,
+        "code": "invalid_request",
+        "retryable": False,
+        "errors": [
+            {"pointer": "/x", "message": "unknown key 'x'"},
+            {
+                "pointer": "/workflow",
+                "message": "there is no workflow 'nope'; there are: speak",
+            },
+        ],
+    } == reply.body
+
+
+def test_an_invalid_plan_has_its_own_code(acme: Caller) -> None:
+    """Also when something beside the plan is wrong."""
+    reply = acme.post("/runs", {"plan": {"steps": []}, "labels": 1})
+    assert (422, "invalid_plan") == (reply.status, reply.body["code"])
+    assert ["/labels", "/plan/steps"] == [fault["pointer"] for fault in reply.body["errors"]]
+
+
+@pytest.mark.parametrize("key", [None, "nonsense", "ow_acme_0123456789abcdef0123"])
+def test_without_a_key_nothing_is_told(service: Service, key: str | None) -> None:
+    """401 with the scheme to use, before the body is looked at."""
+    for send in (
+        lambda c: c.post("/runs", {}),
+        lambda c: c.get("/runs/run_1"),
+        lambda c: c.get("/artifacts/art_1"),
+    ):
+        reply = send(caller(service, key))
+        assert (401, "unauthenticated") == (reply.status, reply.body["code"])
+        assert reply.headers["www-authenticate"] == 'Bearer realm="onward"'
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("GET", "/nothing"),
+        ("DELETE", "/runs"),
+        ("GET", "/runs/"),
+        ("GET", "/"),
+        ("GET", "/runs/a/b"),
+    ],
+)
+def test_there_is_no_such_route(acme: Caller, method: str, path: str) -> None:
+    """A wrong method and a trailing slash are no routes either."""
+    reply = acme.send(method, path)
+    assert (404, "route_not_found", PROBLEM) == (
+        reply.status,
+        reply.body["code"],
+        reply.headers["content-type"],
+    )
+
+
+@pytest.mark.parametrize(
+    ("body", "detail"),
+    [
+        (b"", "line 1 column 1"),
+        (b'{"a": 1,\n "b" 2}', "line 2 column 6"),
+        (b"\xff{}", "not UTF-8 at byte 0"),
+        (b'{"a": NaN}', "NaN is no JSON number"),
+        (b'{"a": 1e999}', "a number is too large"),
+        (b'{"a": ' + b"1" * 5000 + b"}", "not JSON"),
+        (b'{"a": "\\ud800"}', "not UTF-8"),
+        (b'{"\\ud800": 1}', "not UTF-8"),
+        (b"[" * 65 + b"]" * 65, "nested deeper"),
+        (b"[" * 100_000, "nested deeper"),
+    ],
+)
+def test_what_is_no_json_is_400_and_says_where(body: bytes, detail: str) -> None:
+    """Whether Python's parser would have taken it or not."""
+    with pytest.raises(RequestError, match=detail) as caught:
+        Request({}, {}, b64encode(body).decode(), base64=True).body()
+    assert (400, "bad_request") == (caught.value.status, caught.value.code)
+
+
+def test_a_body_is_read_in_either_form(acme: Caller) -> None:
+    """The gateway encodes what it does not take for text; a byte order mark is no fault."""
+    body = json.dumps(HELLO | {"input": {"text": "grüß"}}, ensure_ascii=False).encode()
+    for form in (body, b"\xef\xbb\xbf" + body):
+        for as_base64 in (True, False):
+            assert acme.send("POST", "/runs", form, as_base64=as_base64).status == 202
+
+
+def test_a_body_that_is_not_what_it_is_marked_as(acme: Caller) -> None:
+    """A broken event is the request's fault, not a defect of ours."""
+    plain = acme.handler
+
+    def marked(event: dict[str, Any], context: Any) -> dict[str, Any]:
+        return plain(event | {"isBase64Encoded": True}, context)
+
+    assert Caller(marked, acme.key).post("/runs", HELLO).status == 400
+
+
+def test_a_body_has_at_most_256_kib(acme: Caller) -> None:
+    """Counted in bytes, not characters; large data is uploaded."""
+    room = 256 * 1024 - len(json.dumps(HELLO | {"input": {"text": ""}}))
+    fits = HELLO | {"input": {"text": "x" * room}}
+    assert acme.post("/runs", fits).status == 202
+    over = acme.post("/runs", HELLO | {"input": {"text": "x" * (room + 1)}})
+    assert (413, "body_too_large") == (over.status, over.body["code"])
+    wide = json.dumps(HELLO | {"input": {"text": "ü" * (room // 2 + 1)}}, ensure_ascii=False)
+    assert acme.send("POST", "/runs", wide.encode()).status == 413
+
+
+@pytest.mark.parametrize(
+    ("query", "pointer"),
+    [
+        ({"after": "-1"}, "/after"),
+        ({"after": "x"}, "/after"),
+        ({"after": "1,2"}, "/after"),
+        ({"after": "٣"}, "/after"),
+        ({"after": "1" * 11}, "/after"),
+        ({"limit": "0"}, "/limit"),
+        ({"limit": "1001"}, "/limit"),
+        ({"wait": "21"}, "/wait"),
+        ({"wait": "-1"}, "/wait"),
+        ({"wait": "nan"}, "/wait"),
+        ({"wait": ""}, "/wait"),
+    ],
+)
+def test_a_wrong_parameter_is_named(service: Service, query: dict[str, str], pointer: str) -> None:
+    """By a pointer, before the run is looked for."""
+    holder = Holder("acme", "ada", frozenset())
+    with pytest.raises(InvalidRequest) as caught:
+        get_events(service, holder, Request({}, query), "run_1")
+    assert [pointer] == [fault.pointer for fault in caught.value.faults]
+
+
+def test_a_problem_names_its_run(acme: Caller) -> None:
+    """Unless there is none."""
+    run_id = acme.post("/runs", HELLO).body["run_id"]
+    reply = acme.get(f"/runs/{run_id}/events", after="x")
+    assert (422, run_id) == (reply.status, reply.body["run_id"])
+    assert "run_id" not in acme.get("/runs/run_1").body
+
+
+def test_a_reconnect_names_the_last_event_it_saw(acme: Caller) -> None:
+    """The header of a reconnect goes over the query of the first request; an event's id does."""
+    run_id = acme.post("/runs", HELLO).body["run_id"]
+    path = f"/runs/{run_id}/events"
+    for last in ("1", f"{run_id}/1"):
+        assert acme.get(path, {"Last-Event-ID": last}, after=0).body["events"] == []
+    assert acme.get(path, {"Last-Event-ID": "run_other/1"}).status == 422
+
+
+def test_a_held_request_ends_when_its_time_is_up(acme: Caller, time: Time) -> None:
+    """Wait is seconds, also in part."""
+    run_id = acme.post("/runs", HELLO).body["run_id"]
+    before = time.now
+    page = acme.get(f"/runs/{run_id}/events", after=1, wait=2.5)
+    assert (200, [], 2.5) == (page.status, page.body["events"], time.now - before)
+
+
+def test_the_snapshot_is_sent_once(acme: Caller) -> None:
+    """304 without a body for who has it."""
+    made = acme.post("/runs", HELLO)
+    path, etag = made.headers["location"], made.headers["etag"]
+    reply = acme.get(path, {"If-None-Match": etag})
+    assert (304, None, etag) == (reply.status, reply.body, reply.headers["etag"])
+
+
+def test_another_tenants_things_are_not_there(service: Service, acme: Caller) -> None:
+    """404 for its runs, their events and its artifacts."""
+    evil = caller(service, issue(service, "evil", "operator"))
+    run_id = acme.post("/runs", HELLO).body["run_id"]
+    ref = upload(acme, "a.txt", b"text")
+    for path in (f"/runs/{run_id}", f"/runs/{run_id}/events", f"/artifacts/{ref}"):
+        assert acme.get(path).status in {200, 302}
+        assert evil.get(path).status == 404
+
+
+def test_an_upload_is_named_and_comes_back(acme: Caller) -> None:
+    """The reference carries what was said of the bytes; a redirect leads to them."""
+    size = 3
+    reply = acme.post("/uploads", {"name": "C:\\data\\Zürich 1.xlsx", "size": size})
+    assert reply.status == 201
+    artifact = reply.body["artifact"]
+    assert ("Zürich 1.xlsx", size) == (artifact["name"], artifact["size"])
+    assert artifact["content_type"].endswith("spreadsheetml.sheet")
+    assert artifact["content_type"] == reply.body["headers"]["content-type"]
+    assert acme.get(f"/artifacts/{artifact['ref']}").status == 404
+    put(reply.body, b"abc")
+    back = acme.get(f"/artifacts/{artifact['ref']}")
+    assert (302, "no-store") == (back.status, back.headers["cache-control"])
+    where = urlsplit(back.headers["location"])
+    assert where.path.startswith(f"/{BUCKET}/acme/uploads/") or BUCKET in where.netloc
+    shown = parse_qs(where.query)["response-content-disposition"]
+    assert shown == ["inline; filename*=UTF-8''Z%C3%BCrich%201.xlsx"]
+
+
+@pytest.mark.parametrize(
+    ("body", "pointers"),
+    [
+        ({}, ["/name", "/size"]),
+        ({"name": "../..", "size": 1}, ["/name"]),
+        ({"name": "a\x00\n", "size": 1, "x": 1}, ["/x"]),
+        ({"name": "é" * 128, "size": 1}, ["/name"]),
+        ({"name": 1, "size": "1"}, ["/name", "/size"]),
+        ({"name": "a", "size": -1}, ["/size"]),
+        ({"name": "a", "size": 1024**3 + 1}, ["/size"]),
+        ({"name": "a", "size": True}, ["/size"]),
+        ([], [""]),
+    ],
+)
+def test_an_upload_is_bounded(acme: Caller, body: Any, pointers: list[str]) -> None:
+    """Name and size are checked before there is a place."""
+    reply = acme.post("/uploads", body)
+    assert pointers == [fault["pointer"] for fault in reply.body["errors"]]
+
+
+@pytest.mark.parametrize("ref", ["art_x", "nonsense", "art_..%2f..", "upl_", "x" * 3000])
+def test_there_is_no_such_artifact(acme: Caller, ref: str) -> None:
+    """Nor can a reference leave its tenant's folder."""
+    reply = acme.get(f"/artifacts/{ref}")
+    assert (404, "artifact_not_found") == (reply.status, reply.body["code"])
+
+
+def test_a_throttled_table_is_503(acme: Caller, dynamodb: Any) -> None:
+    """The caller is told to try again."""
+    path = acme.post("/runs", HELLO).headers["location"]
+    with faults.throttled(dynamodb, "GetItem"):
+        reply = acme.get(path)
+    assert (503, "unavailable", True) == (
+        reply.status,
+        reply.body["code"],
+        reply.body["retryable"],
+    )
+    assert reply.headers["retry-after"] == "1"
+    with faults.lost_reply(dynamodb, "GetItem"):
+        assert acme.get(path).status == 503
+
+
+def test_a_defect_is_500_and_tells_nothing(
+    acme: Caller, dynamodb: Any, written: io.StringIO
+) -> None:
+    """No trace goes out, one goes to the log, and the request's id joins them."""
+    path = acme.post("/runs", HELLO).headers["location"]
+    with faults.refused(dynamodb, "Query", "AccessDeniedException"):
+        reply = acme.get(path)
+    assert (500, "internal_error", False) == (
+        reply.status,
+        reply.body["code"],
+        reply.body["retryable"],
+    )
+    assert "request-1" in reply.body["detail"]
+    assert "AccessDenied" not in json.dumps(reply.body)
+    _, trace, line = [json.loads(line) for line in written.getvalue().splitlines()]
+    assert ("ERROR", "INFO", 500) == (trace["level"], line["level"], line["status"])
+    assert "AccessDenied" in trace["exception"]
+
+
+def upload(caller: Caller, name: str, body: bytes) -> str:
+    place = caller.post("/uploads", {"name": name, "size": len(body)}).body
+    put(place, body)
+    return str(place["artifact"]["ref"])
+
+
+def put(place: dict[str, Any], body: bytes) -> None:
+    """Do what the presigned URL allows: store the object under its key, with its headers."""
+    key = urlsplit(place["upload_url"]).path.lstrip("/").removeprefix(f"{BUCKET}/")
+    new_client("s3").put_object(
+        Bucket=BUCKET,
+        Key=key,
+        Body=body,
+        ContentType=place["headers"]["content-type"],
+        Metadata={"name": place["headers"]["x-amz-meta-name"]},
+    )
