@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Final
 
 from aws_cdk import CfnOutput, Stack
 from aws_cdk import aws_lambda as lambda_
+from onward.settings import Settings
 
 from infra import bundle
 from infra.driver import Driven, Driver
 from infra.function import ARCHITECTURE, RUNTIME, Function, Package
 from infra.http import TIMEOUT as HTTP_TIMEOUT
 from infra.http import Http
+from infra.models import let_ask
 from infra.outbox import START_TIMEOUT, Outbox
 from infra.state import State
 
@@ -34,7 +36,9 @@ class OnwardStack(Stack):
 
     Context: `onward:drills` ("1" lets tools inject faults), `onward:state` ("destroy" deletes the
     data together with the stack), `onward:layer` ("none" where the functions find their
-    dependencies in the environment, or the path of an archive that was built elsewhere).
+    dependencies in the environment, or the path of an archive that was built elsewhere),
+    `onward:model` (ids of Bedrock models or inference profiles, separated by commas; without any,
+    workflows follow rules).
     """
 
     def __init__(self, scope: Construct, identifier: str) -> None:
@@ -66,7 +70,10 @@ class OnwardStack(Stack):
     def _driven(self) -> Driven:
         return Driven(
             execute_step=self._function(
-                "execute_step", self._tables(), timeout=STEP_TIMEOUT, memory=1024
+                "execute_step",
+                self._tables() | {"model_id": self._context("model")},
+                timeout=STEP_TIMEOUT,
+                memory=1024,
             ),
             recover=self._function("recover", self._data(), timeout=60),
             settle=self._function("settle", self._data(), timeout=60),
@@ -128,6 +135,7 @@ class OnwardStack(Stack):
         self.state.let_store(self.http_api, *deciding)
         self.state.let_fetch(self.start_run)
         self.state.let_remember(self.http_api, driven.execute_step)
+        let_ask(driven.execute_step, Settings(model_id=self._context("model")).model_names)
 
     def _output(self) -> None:
         values = {

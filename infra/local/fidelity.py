@@ -22,7 +22,12 @@ if TYPE_CHECKING:
 VERIFIED: Final = "1.5.33"
 
 _LOG_WAIT_SECONDS: Final = 0.003
-_DIED: Final = ("Worker process died", "Worker returned no response", "[Errno 32] Broken pipe")
+_DIED: Final = (
+    "Worker process died",
+    "Worker process exited immediately",
+    "Worker returned no response",
+    "[Errno 32] Broken pipe",
+)
 
 _token: ContextVar[str | None] = ContextVar("token", default=None)
 
@@ -44,6 +49,7 @@ def apply() -> None:
     machines: Any = import_module("ministack.services.stepfunctions")
     dynamodb: Any = import_module("ministack.services.dynamodb")
     _stop_waiting_for_logs(runtime)
+    _fail_alone(runtime)
     _tell_error_types(lambda_service)
     _honour_time_out_paths(machines)
     _let_token_functions_fail(machines)
@@ -54,6 +60,23 @@ def apply() -> None:
 def _stop_waiting_for_logs(runtime: Any) -> None:
     """A handler that logs nothing costs no 50 ms; late lines are told with the next invocation."""
     runtime.Worker._drain_stderr_bounded.__defaults__ = (_LOG_WAIT_SECONDS, _LOG_WAIT_SECONDS, 0.25)
+
+
+def _fail_alone(runtime: Any) -> None:
+    """A worker that dies or fails while it starts fails its own invocation only.
+
+    As released every other worker of the function is ended with it, in the middle of its work.
+    """
+    invoke: Callable[..., dict[str, Any]] = runtime.Worker.invoke
+
+    def invoke_alone(worker: Any, *args: Any, **options: Any) -> dict[str, Any]:
+        try:
+            return invoke(worker, *args, **options)
+        except RuntimeError as error:
+            worker.kill()
+            return {"status": "error", "error": str(error), "log": ""}
+
+    runtime.Worker.invoke = invoke_alone
 
 
 def _tell_error_types(lambda_service: Any) -> None:

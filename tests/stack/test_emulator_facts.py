@@ -10,12 +10,9 @@ import os
 import signal
 import threading
 import time
-from functools import partial
 from typing import TYPE_CHECKING
-from urllib.request import Request, urlopen
 
 import pytest
-from botocore.exceptions import ClientError
 
 from tests.stack.sandbox import INVOKE, Sandbox, caught, packed, until
 
@@ -34,6 +31,12 @@ RAISE = "class Odd(Exception): pass\ndef handler(event, context): raise Odd('so\
 HANG = (
     NOTE + "def handler(event, context):\n    note(event['note'], os.getpid())\n    time.sleep(30)"
 )
+SLOW = """
+def handler(event, context):
+    note("working-slowly", os.getpid())
+    time.sleep(4)
+    return "done"
+"""
 WHO = NOTE + "def handler(event, context): return os.getpid()"
 
 
@@ -92,6 +95,28 @@ def test_a_worker_killed_while_idle_is_replaced(sandbox: Sandbox) -> None:
 
     assert isinstance(second, int) or second["errorType"] == "Runtime.ExitError"
     assert isinstance(sandbox.invoke(function), int)
+
+
+def test_a_worker_that_dies_at_its_start_takes_no_other_with_it(sandbox: Sandbox) -> None:
+    """As released the function's other workers are ended in the middle of their work."""
+    source = f"{NOTE}note('starting', os.getpid())\ntime.sleep(1)\n{SLOW}"
+    function = sandbox.function(source)
+    answers: list[object] = []
+    calls = [
+        threading.Thread(target=lambda: answers.append(sandbox.invoke(function))) for _ in range(2)
+    ]
+    calls[0].start()
+    until(lambda: sandbox.noted("working-slowly"))
+    calls[1].start()
+    starting = until(lambda: sandbox.noted("starting")[1:])
+    os.kill(int(starting[0]), signal.SIGKILL)
+    for call in calls:
+        call.join(timeout=20)
+
+    first, second = answers
+    assert isinstance(first, dict)
+    assert first["errorType"] == "Runtime.ExitError"
+    assert second == "done"
 
 
 def test_a_silent_handler_costs_no_fixed_wait(sandbox: Sandbox) -> None:
@@ -218,40 +243,6 @@ def test_it_ends_at_once_and_keeps_its_data_while_a_handler_works(
     assert found["Item"]
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
-
-
-def test_a_link_signed_in_a_worker_works_outside(sandbox: Sandbox) -> None:
-    """Version 4 signatures: those of version 2 are refused as soon as a header is overridden."""
-    source = """
-import boto3
-from botocore.config import Config
-def handler(event, context):
-    client = boto3.client("s3", config=Config(signature_version="s3v4"))
-    put, get = event["put"], event["get"]
-    return [
-        client.generate_presigned_url("put_object", Params=put),
-        client.generate_presigned_url("get_object", Params=get),
-    ]
-"""
-    sandbox.objects.create_bucket(Bucket="links")
-    place = {"Bucket": "links", "Key": "a"}
-    links = {"put": place, "get": place | {"ResponseContentType": "text/x"}}
-    put, get = sandbox.invoke(sandbox.function(source), links)
-    with urlopen(Request(put, data=b"body", method="PUT")) as answer:
-        assert answer.status == 200
-    with urlopen(get) as answer:
-        assert (answer.read(), answer.headers["Content-Type"]) == (b"body", "text/x")
-
-
-def test_the_first_of_two_writers_of_an_object_wins(sandbox: Sandbox) -> None:
-    """`If-None-Match` refuses the second, which native write tools rely on."""
-    sandbox.objects.create_bucket(Bucket="first")
-    put = partial(sandbox.objects.put_object, Bucket="first", Key="a", IfNoneMatch="*")
-    put(Body=b"first")
-
-    with pytest.raises(ClientError, match="PreconditionFailed"):
-        put(Body=b"second")
-    assert sandbox.objects.get_object(Bucket="first", Key="a")["Body"].read() == b"first"
 
 
 def test_a_queue_batch_may_fail_in_part(sandbox: Sandbox) -> None:
