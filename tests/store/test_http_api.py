@@ -272,6 +272,7 @@ def test_the_snapshot_is_sent_once(acme: Caller) -> None:
     path, etag = made.headers["location"], made.headers["etag"]
     reply = acme.get(path, {"If-None-Match": etag})
     assert (304, None, etag) == (reply.status, reply.body, reply.headers["etag"])
+    assert "content-type" not in reply.headers
 
 
 def test_another_tenants_things_are_not_there(service: Service, acme: Caller) -> None:

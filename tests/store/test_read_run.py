@@ -307,8 +307,8 @@ def test_a_row_ahead_of_its_run_is_read_again(service: Service, time: Time, dyna
     made = start(service, time, chain(2))
     made.move(Begin())
     before = _item(dynamodb, keys.RUN)
-    made.move(Complete("s1", 1, SEEN))
-    after = _item(dynamodb, keys.RUN)
+    made.move(Fail("s1", 1, Failure("rate_limited", "slow", retryable=True, retry_after=2.0)))
+    after, last = _item(dynamodb, keys.RUN), made.run.seq
     dynamodb.put_item(TableName=RUNS, Item=before)
     reads = iter(range(10))
 
@@ -318,7 +318,25 @@ def test_a_row_ahead_of_its_run_is_read_again(service: Service, time: Time, dyna
 
     with faults.meanwhile(dynamodb, "Query", arrive, faults.MANY):
         document = read(service)
-    assert made.run.seq == document["as_of_seq"]
+    assert (last, 2) == (document["as_of_seq"], by_id(document)["s1"]["attempts"])
+
+
+def test_a_commit_behind_the_steps_is_read_again(
+    service: Service, time: Time, dynamodb: Any
+) -> None:
+    """The ledger carries no seq: only the run row, read again, says that it is newer."""
+    made = start(service, time, chain(2, tool="native"))
+    made.move(Begin())
+    service.store.mark_sent(RUN_ID, "s1", 1, "request", time.clock())
+    queries = iter(range(100))
+
+    def commit() -> None:
+        if next(queries) == 2:
+            made.move(Complete("s1", 1, SEEN))
+
+    with faults.meanwhile(dynamodb, "Query", commit, faults.MANY):
+        document = read(service)
+    assert (1, 1) == (document["effects"]["applied"], document["counts"]["done"])
 
 
 def test_a_part_that_no_commit_names_is_not_shown(

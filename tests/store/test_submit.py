@@ -178,12 +178,11 @@ def test_a_replay_tells_how_the_run_stands_now(service: Service) -> None:
 def test_the_same_key_with_another_body_is_refused(service: Service, dynamodb: Any) -> None:
     """Whether or not Powertools remembers the first, and whatever the second one says."""
     first = submit(service, HELLO, key="k")
-    for forgotten in (False, True):
-        if forgotten:
-            forget(dynamodb)
-        for body in (HELLO | {"labels": {"a": "b"}}, {"plan": "nonsense"}):
+    for body in (HELLO | {"labels": {"a": "b"}}, {"plan": "nonsense"}):
+        for _ in range(2):
             with pytest.raises(IdempotencyKeyReused):
                 submit(service, body, key="k")
+            forget(dynamodb)
     assert {first} == runs(dynamodb)
 
 

@@ -79,12 +79,12 @@ def _no_route(_: Exception) -> Response[str]:
 
 
 def _response(answer: Answer) -> Response[str]:
-    body = None
+    body = ""
     if answer.document is not None:
         body = json.dumps(answer.document, ensure_ascii=False, separators=(",", ":"))
     return Response(
         status_code=answer.status,
-        content_type=answer.content_type if body is not None else None,
+        content_type=answer.content_type if body else None,
         body=body,
         headers=dict(answer.headers),
     )
