@@ -20,6 +20,7 @@ from onward.settings import settings
 
 if TYPE_CHECKING:
     from onward.aws.idempotency import Once
+    from onward.aws.models import BedrockModel
     from onward.settings import Settings
 
 DAY: Final = 86_400
@@ -51,6 +52,17 @@ def attempts() -> Once:
 
     table = settings("execute_step").idempotency_table
     return Once(client("dynamodb"), table, "execute_step", DAY)
+
+
+@cache
+def models() -> tuple[BedrockModel, ...]:
+    """Return the language models set for this deployment, often none; imported when there are."""
+    names = settings("execute_step").model_names
+    if not names:
+        return ()
+    from onward.aws.models import BedrockModel
+
+    return tuple(BedrockModel(name) for name in names)
 
 
 @cache

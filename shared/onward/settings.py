@@ -20,7 +20,7 @@ _DATA: Final = frozenset({"runs_table", "artifacts_bucket", "drills"})
 FUNCTION_FIELDS: Final[Mapping[str, frozenset[str]]] = {
     "http_api": _DATA | {"idempotency_table", "execute_step_version"},
     "start_run": _DATA | {"driver_arn"},
-    "execute_step": _DATA | {"idempotency_table"},
+    "execute_step": _DATA | {"idempotency_table", "model_id"},
     "recover": _DATA,
     "settle": _DATA,
     "park": _DATA,
@@ -30,6 +30,9 @@ FUNCTION_FIELDS: Final[Mapping[str, frozenset[str]]] = {
 
 Nothing that the driver invokes may name the driver: in one stack that is a cycle.
 """
+
+OPTIONAL: Final = frozenset({"model_id"})
+"""Fields that may be empty: what they switch on is then absent."""
 
 
 class SettingMissing(LookupError):
@@ -47,11 +50,17 @@ class Settings:
     driver_arn: str = ""
     execute_step_version: str = ""
     drills: str = "0"
+    model_id: str = ""
 
     @property
     def allows_drills(self) -> bool:
         """Whether tools that inject faults may be called on this stack."""
         return self.drills == "1"
+
+    @property
+    def model_names(self) -> tuple[str, ...]:
+        """Ids of the language models, which `model_id` separates by commas; empty without any."""
+        return tuple(name for part in self.model_id.split(",") if (name := part.strip()))
 
 
 def variable(field: str) -> str:
@@ -60,12 +69,13 @@ def variable(field: str) -> str:
 
 
 def read(function: str, environ: Mapping[str, str]) -> Settings:
-    """Return the settings of one function; raises SettingMissing naming every absent variable."""
+    """Return the settings of one function; raises SettingMissing naming each absent variable."""
     fields = FUNCTION_FIELDS[function]
-    missing = sorted(variable(field) for field in fields if not environ.get(variable(field)))
+    given = {field: environ.get(variable(field), "") for field in fields}
+    missing = sorted(variable(field) for field in fields - OPTIONAL if not given[field])
     if missing:
         raise SettingMissing(f"{function} needs {', '.join(missing)}")
-    return Settings(**{field: environ[variable(field)] for field in fields})
+    return Settings(**given)
 
 
 @cache

@@ -17,12 +17,13 @@ from onward.domain.protocol import AttemptClosed, Complete, Decision, Do, Fail, 
 from onward.sdk.context import StepContext
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from onward.app.carry_out import Drive
     from onward.domain.model import Json, Step
     from onward.domain.protocol import View
     from onward.sdk.context import Log
+    from onward.sdk.converse import Model
     from onward.sdk.tools import Tool
 
 OVERRUN: Final = 1.0
@@ -60,6 +61,7 @@ class Worker:
     request_id: str
     until: float
     end_process: Callable[[], None]
+    models: Sequence[Model] = ()
 
 
 def execute_step(worker: Worker, attempt: Attempt) -> Decision:
@@ -148,6 +150,7 @@ def _context(worker: Worker, attempt: Attempt, view: View, step: Step) -> StepCo
         log=worker.log,
         clock=drive.clock,
         report=lambda fraction, note: _report(drive, attempt, fraction, note),
+        models=worker.models,
     )
 
 

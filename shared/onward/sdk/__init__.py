@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     )
     from onward.sdk.artifact import Artifact
     from onward.sdk.context import StepContext
+    from onward.sdk.converse import Model, converse
     from onward.sdk.tools import Retry, Tool, ToolRefused, tool
     from onward.sdk.workflow import Step, Workflow, ref
 
@@ -28,6 +29,7 @@ _HOME = {
     "Artifact": "onward.sdk.artifact",
     "Fatal": "onward.domain.errors",
     "InvalidInput": "onward.domain.errors",
+    "Model": "onward.sdk.converse",
     "OutcomeUnknown": "onward.domain.errors",
     "PermissionDenied": "onward.domain.errors",
     "RateLimited": "onward.domain.errors",
@@ -39,6 +41,7 @@ _HOME = {
     "ToolRefused": "onward.sdk.tools",
     "Transient": "onward.domain.errors",
     "Workflow": "onward.sdk.workflow",
+    "converse": "onward.sdk.converse",
     "ref": "onward.sdk.workflow",
     "tool": "onward.sdk.tools",
 }
@@ -47,6 +50,7 @@ __all__ = [
     "Artifact",
     "Fatal",
     "InvalidInput",
+    "Model",
     "OutcomeUnknown",
     "PermissionDenied",
     "RateLimited",
@@ -58,6 +62,7 @@ __all__ = [
     "ToolRefused",
     "Transient",
     "Workflow",
+    "converse",
     "ref",
     "tool",
 ]

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Protocol
 from onward.domain.model import Usage, attempt_id
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from onward.sdk.artifact import Artifact
+    from onward.sdk.converse import Model
 
 
 class Artifacts(Protocol):
@@ -59,6 +60,7 @@ class StepContext:
     clock: Callable[[], float]
     report: Callable[[float, str], None]
     spent: Usage = field(default_factory=Usage)
+    models: Sequence[Model] = ()
     _reported_at: float = 0.0
 
     @property
@@ -70,6 +72,11 @@ class StepContext:
     def attempt_id(self) -> str:
         """The id of this try."""
         return attempt_id(self.step_id, self.fence)
+
+    @property
+    def model(self) -> Model | None:
+        """The first of the language models set for this deployment; None when there is none."""
+        return self.models[0] if self.models else None
 
     def remaining(self) -> float:
         """Return seconds until the deadline, never less than 0."""

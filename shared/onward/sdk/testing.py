@@ -12,7 +12,9 @@ from onward.sdk.artifact import Artifact
 from onward.sdk.context import StepContext
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
+
+    from onward.sdk.converse import Model
 
 
 @dataclass(slots=True)
@@ -60,7 +62,11 @@ class MemoryLog:
 
 
 def context(
-    *, step_id: str = "step", fence: int = 1, clock: Callable[[], float] = time.time
+    *,
+    step_id: str = "step",
+    fence: int = 1,
+    clock: Callable[[], float] = time.time,
+    models: Sequence[Model] = (),
 ) -> StepContext:
     """Return a context whose artifacts and log live in memory, with a minute to go."""
     return StepContext(
@@ -73,4 +79,5 @@ def context(
         log=MemoryLog(),
         clock=clock,
         report=lambda _fraction, _note: None,
+        models=models,
     )
