@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from onward.app.checkpoints import Outputs, Resolver, load
+from onward.app.meter import meter
 from onward.domain.errors import Conflict, Contended, RunNotFound
 from onward.domain.machine import decide
 from onward.domain.protocol import Complete, Fail, Recover, Report, RowsMissing, View
@@ -80,6 +81,7 @@ def carry_out(
             view = None
             pause = min(_CAP, pause * 2)
         else:
+            meter(outcome)
             return outcome
 
 
