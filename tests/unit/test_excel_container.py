@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import io
 import zipfile
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 from onward.sdk import InvalidInput
+from workflows.excel_report import container
 from workflows.excel_report.workbook import open_workbook
 
 from tests.unit.workbooks import archive, inspected, rewritten, workbook
@@ -91,7 +93,8 @@ def test_a_part_that_unpacks_to_many_times_its_size_is_not_opened() -> None:
 
 def test_a_workbook_too_large_for_memory_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """Parts that are held in memory have a limit of their own."""
-    monkeypatch.setattr("workflows.excel_report.container.MAX_HELD", 100)
+    small = replace(container.WORKBOOK, held=100)
+    monkeypatch.setattr(container, "WORKBOOK", small)
 
     assert "Split it into smaller workbooks" in reason(workbook(**SMALL))
 

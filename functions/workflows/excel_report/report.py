@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from html import escape
 
 from workflows.excel_report.chart import draw
@@ -15,7 +15,7 @@ from workflows.excel_report.models import (
     SheetFacts,
     TableReport,
 )
-from workflows.excel_report.stylesheet import STYLE
+from workflows.page import counted, notes, page
 
 
 def render(
@@ -32,15 +32,12 @@ def render(
     rows = sum(report.rows for report in reports)
     body = "".join(_sheet(at, sheet, found) for at, (sheet, found) in enumerate(sheets, start=1))
     lead = "" if title == file_name else f"{escape(file_name)} · "
-    counts = f"{_count(len(sheets), 'sheet')}, {_count(tables, 'table')}, {_count(rows, 'row')}"
-    return (
-        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        '<meta name="color-scheme" content="light dark">'
-        f"<title>{escape(title)}</title><style>{STYLE}</style></head><body><main>"
+    counts = f"{counted(len(sheets), 'sheet')}, {counted(tables, 'table')}, {counted(rows, 'row')}"
+    return page(
+        title,
         f"<header><p class=kicker>Workbook report</p><h1>{escape(title)}</h1>"
         f"<p class=lead>{lead}{counts}</p>{_contents(sheets)}</header>"
-        f"{body}<footer>{_notes([*inspection.notes, *plan.notes])}</footer></main></body></html>\n"
+        f"{body}<footer>{notes([*inspection.notes, *plan.notes])}</footer>",
     )
 
 
@@ -57,8 +54,8 @@ def _contents(sheets: Sequence[tuple[SheetFacts, list[TableReport]]]) -> str:
 def _size(reports: Sequence[TableReport]) -> str:
     if not reports:
         return "no tables"
-    rows = _count(sum(report.rows for report in reports), "row")
-    return rows if len(reports) == 1 else f"{_count(len(reports), 'table')}, {rows}"
+    rows = counted(sum(report.rows for report in reports), "row")
+    return rows if len(reports) == 1 else f"{counted(len(reports), 'table')}, {rows}"
 
 
 def _sheet(at: int, sheet: SheetFacts, reports: Sequence[TableReport]) -> str:
@@ -66,16 +63,16 @@ def _sheet(at: int, sheet: SheetFacts, reports: Sequence[TableReport]) -> str:
     empty = "" if reports else "<p class=none>No table was found on this sheet.</p>"
     return (
         f'<section id="s{at}"><h2>{escape(sheet.name)}</h2>'
-        f"{tables}{empty}{_notes(sheet.notes)}</section>"
+        f"{tables}{empty}{notes(sheet.notes)}</section>"
     )
 
 
 def _table(key: str, report: TableReport) -> str:
-    columns = _count(len(report.columns), "column")
+    columns = counted(len(report.columns), "column")
     return (
-        f"<article><h3>{escape(report.range)} <small>{_count(report.rows, 'row')}, {columns}"
+        f"<article><h3>{escape(report.range)} <small>{counted(report.rows, 'row')}, {columns}"
         f"</small></h3>{_chart(key, report)}{_columns(report.columns)}"
-        f"{_notes(report.notes)}{_preview(report)}</article>"
+        f"{notes(report.notes)}{_preview(report)}</article>"
     )
 
 
@@ -126,10 +123,10 @@ def _preview(report: TableReport) -> str:
     )
     rows = "".join(_preview_row(row, numeric) for row in report.preview)
     hidden = len(report.columns) - len(shown)
-    more = f", {_count(hidden, 'more column')} not shown" if hidden else ""
-    first = f"First {_count(len(report.preview), 'row')} of {report.rows:,}{more}"
+    more = f", {counted(hidden, 'more column')} not shown" if hidden else ""
+    first = f"First {counted(len(report.preview), 'row')} of {report.rows:,}{more}"
     if len(report.preview) == report.rows:
-        first = f"All {_count(report.rows, 'row')}{more}"
+        first = f"All {counted(report.rows, 'row')}{more}"
     return (
         f"<details open><summary>{first}</summary><div class=scroll><table class=preview>"
         f"<thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table></div></details>"
@@ -142,12 +139,3 @@ def _preview_row(row: Sequence[str], numeric: Sequence[bool]) -> str:
         for cell, is_number in zip(row, numeric, strict=True)
     )
     return f"<tr>{cells}</tr>"
-
-
-def _notes(notes: Iterable[str]) -> str:
-    items = "".join(f"<li>{escape(note)}</li>" for note in notes)
-    return f"<ul class=notes>{items}</ul>" if items else ""
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"

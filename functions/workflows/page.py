@@ -1,7 +1,12 @@
-"""The report's style sheet: for screen, light and dark, and for paper."""
+"""What the pages of all workflows share: one HTML file for screen, light and dark, and for paper.
+
+No scripts, and nothing is loaded from elsewhere.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from html import escape
 from typing import Final
 
 STYLE: Final = """
@@ -60,3 +65,25 @@ footer{margin-top:3rem;padding-top:1rem;border-top:1px solid var(--faint)}
 @media print{main{max-width:none;padding:0}figure,tr,h2,h3{break-inside:avoid}
 h2,h3{break-after:avoid}.scroll{overflow:visible}nav{display:none}:root{--ink:#000;--paper:#fff}}
 """
+
+
+def page(title: str, body: str, style: str = "") -> str:
+    """A whole page; `body` is HTML, in which everything from elsewhere is escaped."""
+    return (
+        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        '<meta name="color-scheme" content="light dark">'
+        f"<title>{escape(title)}</title><style>{STYLE}{style}</style></head>"
+        f"<body><main>{body}</main></body></html>\n"
+    )
+
+
+def notes(texts: Iterable[str]) -> str:
+    """A list of remarks, escaped; nothing if there are none."""
+    items = "".join(f"<li>{escape(text)}</li>" for text in texts)
+    return f"<ul class=notes>{items}</ul>" if items else ""
+
+
+def counted(number: int, what: str) -> str:
+    """A number with its noun, as in "1 row" and "2,000 rows"."""
+    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
