@@ -1,0 +1,151 @@
+"""A reference store: the commit rule of the real one over plain dicts, and one run in it.
+
+It follows design section 6 as the DynamoDB store does: a commit goes through only if `seq`,
+`generation`, the fences and the send marks are those that were read; changes are written field
+by field. Inputs are resolved from committed rows and the output that is being committed.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field, fields, replace
+from typing import TYPE_CHECKING, Any
+
+from onward.domain.errors import Conflict
+from onward.domain.machine import decide, submit
+from onward.domain.model import Effect, EffectState, Payload, child_id
+from onward.domain.plan import outputs_needed
+from onward.domain.protocol import Complete, Resolved, RowsMissing, View
+from onward.domain.template import Unresolved, resolve
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from onward.domain.model import Event, Json, PlannedStep, Run, Step
+    from onward.domain.plan import CompiledPlan
+    from onward.domain.protocol import Claim, Command, Outcome
+
+
+@dataclass(slots=True)
+class MemoryStore:
+    """The rows of one run. `watch` sees every outcome just before it is written."""
+
+    run: Run
+    plan: dict[str, PlannedStep]
+    run_input: Json = None
+    steps: dict[str, Step] = field(default_factory=dict)
+    effects: dict[str, Effect] = field(default_factory=dict)
+    events: list[Event] = field(default_factory=list)
+    watch: Callable[[MemoryStore, Outcome], None] = lambda _store, _outcome: None
+
+    @classmethod
+    def submitted(
+        cls, plan: CompiledPlan, run_id: str, now: float, run_input: Json, **more: Any
+    ) -> MemoryStore:
+        """Hold a run that was just accepted."""
+        run, event = submit(
+            run_id=run_id, tenant="t", workflow="w", worker="fn:1", plan=plan, now=now, **more
+        )
+        rows = {planned.key: planned for planned in (*plan.steps, plan.roots)}
+        return cls(run, rows, run_input, events=[event])
+
+    def carry_out(self, command: Command, generation: int, now: float) -> Outcome:
+        """Decide on what is stored now, and commit it."""
+        outcome = self.decided(command, generation, now)
+        self.commit(outcome)
+        return outcome
+
+    def decided(self, command: Command, generation: int, now: float) -> Outcome:
+        """Decide on what is stored now, reading whatever rows turn out to be needed."""
+        view = View(self.run)
+        while True:
+            try:
+                return decide(view, command, generation, now)
+            except RowsMissing as missing:
+                self._read(view, missing, command)
+
+    def commit(self, outcome: Outcome) -> None:
+        """Write an outcome whole or raise Conflict."""
+        if not outcome.changes:
+            return
+        if (self.run.seq, self.run.generation) != (outcome.before.seq, outcome.before.generation):
+            raise Conflict("the run moved")
+        for old, new in outcome.steps:
+            found = self.steps.get(new.step_id)
+            if (found and found.fence) != (old and old.fence):
+                raise Conflict(f"step {new.step_id} moved")
+        for before, after in outcome.effects:
+            held = self.effects.get(after.step_id)
+            if _marks(held) != _marks(before):
+                raise Conflict(f"effect {after.step_id} moved")
+        self.watch(self, outcome)
+        self.run = outcome.run
+        self.steps |= {new.step_id: new for _, new in outcome.steps}
+        for before, after in outcome.effects:
+            self.effects[after.step_id] = _changed(self.effects.get(after.step_id), before, after)
+        self.events += outcome.events
+
+    def mark_sent(self, step_id: str, fence: int, now: float) -> bool:
+        """Mark a write before it is sent; False: it may not be sent."""
+        effect = self.effects[step_id]
+        if effect.fence != fence or (effect.sent_fence or 0) >= fence:
+            return False
+        self.effects[step_id] = replace(
+            effect, sent_fence=fence, sent_at=now, state=EffectState.SENT
+        )
+        return True
+
+    def keep_receipt(self, step_id: str, fence: int, receipt: Payload) -> None:
+        """Put a finished write's receipt beside the run, as the attempt that sent it last."""
+        effect = self.effects[step_id]
+        if effect.sent_fence == fence:
+            self.effects[step_id] = replace(effect, receipt=receipt)
+
+    def _read(self, view: View, missing: RowsMissing, command: Command) -> None:
+        view.plan |= {key: self.plan[key] for key in missing.plan}
+        view.steps |= {step_id: self.steps.get(step_id) for step_id in missing.steps}
+        view.effects |= {step_id: self.effects.get(step_id) for step_id in missing.effects}
+        fresh = {command.step_id: command.output} if isinstance(command, Complete) else {}
+        for claim in missing.inputs:
+            view.inputs[claim.step_id] = self._resolve(claim, fresh)
+
+    def _resolve(self, claim: Claim, fresh: dict[str, Payload]) -> Resolved:
+        planned = self.plan[claim.plan_key]
+        outputs: dict[str, Json] = {}
+        for step_id in outputs_needed(planned):
+            if step_id in fresh or step_id in self.steps:
+                outputs[step_id] = self._output(step_id, fresh)
+        scope: dict[str, Json] = {"input": self.run_input, "steps": outputs}
+        try:
+            if planned.for_each is not None:
+                items = resolve(planned.for_each, scope)
+                if not isinstance(items, list):
+                    return Resolved(fault="for_each is no list")
+                if claim.index is None:
+                    return Resolved(items=len(items))
+                scope["item"] = items[claim.index]
+            text = json.dumps(resolve(planned.input, scope))
+        except Unresolved as error:
+            return Resolved(fault=str(error))
+        return Resolved(Payload(text), f"{planned.tool}:{text}")
+
+    def _output(self, step_id: str, fresh: dict[str, Payload]) -> Json:
+        row = self.steps.get(step_id)
+        if row is not None and row.children is not None:
+            return [self._output(child_id(step_id, i), fresh) for i in range(row.children)]
+        output = fresh.get(step_id, row and row.output)
+        value: Json = json.loads((output and output.text) or "null")
+        return value
+
+
+def _marks(effect: Effect | None) -> tuple[int, int | None] | None:
+    return None if effect is None else (effect.fence, effect.sent_fence)
+
+
+def _changed(held: Effect | None, before: Effect | None, after: Effect) -> Effect:
+    """Apply what an outcome changed, and leave what was written beside it."""
+    if held is None or before is None:
+        return after
+    names = [f.name for f in fields(Effect)]
+    pairs = {name: (getattr(before, name), getattr(after, name)) for name in names}
+    return replace(held, **{name: new for name, (old, new) in pairs.items() if old != new})
