@@ -4,25 +4,19 @@ import importlib
 import io
 import json
 import logging
-from base64 import b64encode
 from collections.abc import Iterator
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from onward import compose_http
-from onward.app.http.requests import Request
-from onward.app.http.routes import get_events
 from onward.app.service import Service
 from onward.aws import clients
-from onward.aws.tenants import Holder
-from onward.domain.errors import InvalidRequest, RequestError
 from onward.observability import logger
 from onward.settings import FUNCTION_FIELDS, settings, variable
 
 from tests import faults
 from tests.store.caller import Caller
-from tests.store.conftest import BUCKET, IDEMPOTENCY, RUNS, Time, caller, issue, new_client
+from tests.store.conftest import BUCKET, IDEMPOTENCY, RUNS, Time, caller, issue
 
 HELLO: dict[str, Any] = {"workflow": "speak", "input": {"text": "hi"}}
 PROBLEM = "application/problem+json"
@@ -166,81 +160,6 @@ def test_there_is_no_such_route(acme: Caller, method: str, path: str) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("body", "detail"),
-    [
-        (b"", "line 1 column 1"),
-        (b'{"a": 1,\n "b" 2}', "line 2 column 6"),
-        (b"\xff{}", "not UTF-8 at byte 0"),
-        (b'{"a": NaN}', "NaN is no JSON number"),
-        (b'{"a": 1e999}', "a number is too large"),
-        (b'{"a": ' + b"1" * 5000 + b"}", "not JSON"),
-        (b'{"a": "\\ud800"}', "not UTF-8"),
-        (b'{"\\ud800": 1}', "not UTF-8"),
-        (b"[" * 65 + b"]" * 65, "nested deeper"),
-        (b"[" * 100_000, "nested deeper"),
-    ],
-)
-def test_what_is_no_json_is_400_and_says_where(body: bytes, detail: str) -> None:
-    """Whether Python's parser would have taken it or not."""
-    with pytest.raises(RequestError, match=detail) as caught:
-        Request({}, {}, b64encode(body).decode(), base64=True).body()
-    assert (400, "bad_request") == (caught.value.status, caught.value.code)
-
-
-def test_a_body_is_read_in_either_form(acme: Caller) -> None:
-    """The gateway encodes what it does not take for text; a byte order mark is no fault."""
-    body = json.dumps(HELLO | {"input": {"text": "grüß"}}, ensure_ascii=False).encode()
-    for form in (body, b"\xef\xbb\xbf" + body):
-        for as_base64 in (True, False):
-            assert acme.send("POST", "/runs", form, as_base64=as_base64).status == 202
-
-
-def test_a_body_that_is_not_what_it_is_marked_as(acme: Caller) -> None:
-    """A broken event is the request's fault, not a defect of ours."""
-    plain = acme.handler
-
-    def marked(event: dict[str, Any], context: Any) -> dict[str, Any]:
-        return plain(event | {"isBase64Encoded": True}, context)
-
-    assert Caller(marked, acme.key).post("/runs", HELLO).status == 400
-
-
-def test_a_body_has_at_most_256_kib(acme: Caller) -> None:
-    """Counted in bytes, not characters; large data is uploaded."""
-    room = 256 * 1024 - len(json.dumps(HELLO | {"input": {"text": ""}}))
-    fits = HELLO | {"input": {"text": "x" * room}}
-    assert acme.post("/runs", fits).status == 202
-    over = acme.post("/runs", HELLO | {"input": {"text": "x" * (room + 1)}})
-    assert (413, "body_too_large") == (over.status, over.body["code"])
-    wide = json.dumps(HELLO | {"input": {"text": "ü" * (room // 2 + 1)}}, ensure_ascii=False)
-    assert acme.send("POST", "/runs", wide.encode()).status == 413
-
-
-@pytest.mark.parametrize(
-    ("query", "pointer"),
-    [
-        ({"after": "-1"}, "/after"),
-        ({"after": "x"}, "/after"),
-        ({"after": "1,2"}, "/after"),
-        ({"after": "٣"}, "/after"),
-        ({"after": "1" * 11}, "/after"),
-        ({"limit": "0"}, "/limit"),
-        ({"limit": "1001"}, "/limit"),
-        ({"wait": "21"}, "/wait"),
-        ({"wait": "-1"}, "/wait"),
-        ({"wait": "nan"}, "/wait"),
-        ({"wait": ""}, "/wait"),
-    ],
-)
-def test_a_wrong_parameter_is_named(service: Service, query: dict[str, str], pointer: str) -> None:
-    """By a pointer, before the run is looked for."""
-    holder = Holder("acme", "ada", frozenset())
-    with pytest.raises(InvalidRequest) as caught:
-        get_events(service, holder, Request({}, query), "run_1")
-    assert [pointer] == [fault.pointer for fault in caught.value.faults]
-
-
 def test_a_problem_names_its_run(acme: Caller) -> None:
     """Unless there is none."""
     run_id = acme.post("/runs", HELLO).body["run_id"]
@@ -275,62 +194,6 @@ def test_the_snapshot_is_sent_once(acme: Caller) -> None:
     assert "content-type" not in reply.headers
 
 
-def test_another_tenants_things_are_not_there(service: Service, acme: Caller) -> None:
-    """404 for its runs, their events and its artifacts."""
-    evil = caller(service, issue(service, "evil", "operator"))
-    run_id = acme.post("/runs", HELLO).body["run_id"]
-    ref = upload(acme, "a.txt", b"text")
-    for path in (f"/runs/{run_id}", f"/runs/{run_id}/events", f"/artifacts/{ref}"):
-        assert acme.get(path).status in {200, 302}
-        assert evil.get(path).status == 404
-
-
-def test_an_upload_is_named_and_comes_back(acme: Caller) -> None:
-    """The reference carries what was said of the bytes; a redirect leads to them."""
-    size = 3
-    reply = acme.post("/uploads", {"name": "C:\\data\\Zürich 1.xlsx", "size": size})
-    assert reply.status == 201
-    artifact = reply.body["artifact"]
-    assert ("Zürich 1.xlsx", size) == (artifact["name"], artifact["size"])
-    assert artifact["content_type"].endswith("spreadsheetml.sheet")
-    assert artifact["content_type"] == reply.body["headers"]["content-type"]
-    assert acme.get(f"/artifacts/{artifact['ref']}").status == 404
-    put(reply.body, b"abc")
-    back = acme.get(f"/artifacts/{artifact['ref']}")
-    assert (302, "no-store") == (back.status, back.headers["cache-control"])
-    where = urlsplit(back.headers["location"])
-    assert where.path.startswith(f"/{BUCKET}/acme/uploads/") or BUCKET in where.netloc
-    shown = parse_qs(where.query)["response-content-disposition"]
-    assert shown == ["inline; filename*=UTF-8''Z%C3%BCrich%201.xlsx"]
-
-
-@pytest.mark.parametrize(
-    ("body", "pointers"),
-    [
-        ({}, ["/name", "/size"]),
-        ({"name": "../..", "size": 1}, ["/name"]),
-        ({"name": "a\x00\n", "size": 1, "x": 1}, ["/x"]),
-        ({"name": "é" * 128, "size": 1}, ["/name"]),
-        ({"name": 1, "size": "1"}, ["/name", "/size"]),
-        ({"name": "a", "size": -1}, ["/size"]),
-        ({"name": "a", "size": 1024**3 + 1}, ["/size"]),
-        ({"name": "a", "size": True}, ["/size"]),
-        ([], [""]),
-    ],
-)
-def test_an_upload_is_bounded(acme: Caller, body: Any, pointers: list[str]) -> None:
-    """Name and size are checked before there is a place."""
-    reply = acme.post("/uploads", body)
-    assert pointers == [fault["pointer"] for fault in reply.body["errors"]]
-
-
-@pytest.mark.parametrize("ref", ["art_x", "nonsense", "art_..%2f..", "upl_", "x" * 3000])
-def test_there_is_no_such_artifact(acme: Caller, ref: str) -> None:
-    """Nor can a reference leave its tenant's folder."""
-    reply = acme.get(f"/artifacts/{ref}")
-    assert (404, "artifact_not_found") == (reply.status, reply.body["code"])
-
-
 def test_a_throttled_table_is_503(acme: Caller, dynamodb: Any) -> None:
     """The caller is told to try again."""
     path = acme.post("/runs", HELLO).headers["location"]
@@ -363,21 +226,3 @@ def test_a_defect_is_500_and_tells_nothing(
     _, trace, line = [json.loads(line) for line in written.getvalue().splitlines()]
     assert ("ERROR", "INFO", 500) == (trace["level"], line["level"], line["status"])
     assert "AccessDenied" in trace["exception"]
-
-
-def upload(caller: Caller, name: str, body: bytes) -> str:
-    place = caller.post("/uploads", {"name": name, "size": len(body)}).body
-    put(place, body)
-    return str(place["artifact"]["ref"])
-
-
-def put(place: dict[str, Any], body: bytes) -> None:
-    """Do what the presigned URL allows: store the object under its key, with its headers."""
-    key = urlsplit(place["upload_url"]).path.lstrip("/").removeprefix(f"{BUCKET}/")
-    new_client("s3").put_object(
-        Bucket=BUCKET,
-        Key=key,
-        Body=body,
-        ContentType=place["headers"]["content-type"],
-        Metadata={"name": place["headers"]["x-amz-meta-name"]},
-    )

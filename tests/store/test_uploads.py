@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from onward.app.service import Service
+
+from tests.store.caller import Caller
+from tests.store.conftest import BUCKET, caller, issue, new_client
+
+HELLO: dict[str, Any] = {"workflow": "speak", "input": {"text": "hi"}}
+
+
+def test_another_tenants_things_are_not_there(service: Service, acme: Caller) -> None:
+    """404 for its runs, their events and its artifacts."""
+    evil = caller(service, issue(service, "evil", "operator"))
+    run_id = acme.post("/runs", HELLO).body["run_id"]
+    ref = upload(acme, "a.txt", b"text")
+    for path in (f"/runs/{run_id}", f"/runs/{run_id}/events", f"/artifacts/{ref}"):
+        assert acme.get(path).status in {200, 302}
+        assert evil.get(path).status == 404
+
+
+def test_an_upload_is_named_and_comes_back(acme: Caller) -> None:
+    """The reference carries what was said of the bytes; a redirect leads to them."""
+    size = 3
+    reply = acme.post("/uploads", {"name": "C:\\data\\Zürich 1.xlsx", "size": size})
+    assert reply.status == 201
+    artifact = reply.body["artifact"]
+    assert ("Zürich 1.xlsx", size) == (artifact["name"], artifact["size"])
+    assert artifact["content_type"].endswith("spreadsheetml.sheet")
+    assert artifact["content_type"] == reply.body["headers"]["content-type"]
+    assert acme.get(f"/artifacts/{artifact['ref']}").status == 404
+    put(reply.body, b"abc")
+    back = acme.get(f"/artifacts/{artifact['ref']}")
+    assert (302, "no-store") == (back.status, back.headers["cache-control"])
+    where = urlsplit(back.headers["location"])
+    assert where.path.startswith(f"/{BUCKET}/acme/uploads/") or BUCKET in where.netloc
+    shown = parse_qs(where.query)["response-content-disposition"]
+    assert shown == ["inline; filename*=UTF-8''Z%C3%BCrich%201.xlsx"]
+
+
+@pytest.mark.parametrize(
+    ("body", "pointers"),
+    [
+        ({}, ["/name", "/size"]),
+        ({"name": "../..", "size": 1}, ["/name"]),
+        ({"name": "a\x00\n", "size": 1, "x": 1}, ["/x"]),
+        ({"name": "é" * 128, "size": 1}, ["/name"]),
+        ({"name": 1, "size": "1"}, ["/name", "/size"]),
+        ({"name": "a", "size": -1}, ["/size"]),
+        ({"name": "a", "size": 1024**3 + 1}, ["/size"]),
+        ({"name": "a", "size": True}, ["/size"]),
+        ([], [""]),
+    ],
+)
+def test_an_upload_is_bounded(acme: Caller, body: Any, pointers: list[str]) -> None:
+    """Name and size are checked before there is a place."""
+    reply = acme.post("/uploads", body)
+    assert pointers == [fault["pointer"] for fault in reply.body["errors"]]
+
+
+@pytest.mark.parametrize("ref", ["art_x", "nonsense", "art_..%2f..", "upl_", "x" * 3000])
+def test_there_is_no_such_artifact(acme: Caller, ref: str) -> None:
+    """Nor can a reference leave its tenant's folder."""
+    reply = acme.get(f"/artifacts/{ref}")
+    assert (404, "artifact_not_found") == (reply.status, reply.body["code"])
+
+
+def upload(caller: Caller, name: str, body: bytes) -> str:
+    place = caller.post("/uploads", {"name": name, "size": len(body)}).body
+    put(place, body)
+    return str(place["artifact"]["ref"])
+
+
+def put(place: dict[str, Any], body: bytes) -> None:
+    """Do what the presigned URL allows: store the object under its key, with its headers."""
+    key = urlsplit(place["upload_url"]).path.lstrip("/").removeprefix(f"{BUCKET}/")
+    new_client("s3").put_object(
+        Bucket=BUCKET,
+        Key=key,
+        Body=body,
+        ContentType=place["headers"]["content-type"],
+        Metadata={"name": place["headers"]["x-amz-meta-name"]},
+    )
