@@ -7,10 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, TypeAlias
-
-if TYPE_CHECKING:
-    from onward.domain.incidents import Interruption
+from typing import TypeAlias
 
 Json: TypeAlias = "dict[str, Json] | list[Json] | str | int | float | bool | None"
 
@@ -167,7 +164,6 @@ class Step:
     ended_at: float | None = None
     not_before: float | None = None
     deadline: float | None = None
-    lost: Interruption | None = None
     at_seq: int = 0
 
 
@@ -175,9 +171,7 @@ class Step:
 class Effect:
     """One action of a write tool. `sent_fence` is the last attempt that sent it, if any did.
 
-    `unknown_since`: the first send whose outcome nobody knows. `quiet_at`: from then on no
-    request of an earlier attempt can still arrive, so that a probe may be believed. `proofs`
-    counts how often the action was proven not applied; the key carries it as `~n`. Epoch seconds.
+    `unknown_since` (epoch seconds): the first send whose outcome nobody knows.
     """
 
     step_id: str
@@ -190,8 +184,6 @@ class Effect:
     sent_fence: int | None = None
     sent_at: float | None = None
     unknown_since: float | None = None
-    quiet_at: float | None = None
-    proofs: int = 0
     receipt: Payload | None = None
 
 
@@ -266,8 +258,6 @@ class Run:
     deadline: float | None = None
     due_at: int | None = None
     park_token: str | None = None
-    stalls: int = 0
-    lost: Interruption | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, TypeAlias
 
-from onward.domain.incidents import Incident
 from onward.domain.model import (
     Effect,
     Event,
@@ -37,17 +36,12 @@ class Settle:
 
 @dataclass(frozen=True, slots=True)
 class Complete:
-    """An attempt's tool returned, or its probe found the write applied (`reconciled`).
-
-    `started_at` is when the attempt really began, in epoch seconds.
-    """
+    """An attempt's tool returned."""
 
     step_id: str
     fence: int
     output: Payload
     usage: Usage = field(default_factory=Usage)
-    started_at: float | None = None
-    reconciled: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +53,6 @@ class Fail:
     failure: Failure
     jitter: float = 0.0
     usage: Usage = field(default_factory=Usage)
-    started_at: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,35 +83,7 @@ class Restart:
     cause: str
 
 
-class Verdict(StrEnum):
-    """What an operator says of a write whose outcome nobody knew."""
-
-    APPLIED = "applied"
-    NOT_APPLIED = "not_applied"
-    ABANDON = "abandon"
-
-
-@dataclass(frozen=True, slots=True)
-class Resolve:
-    """An operator answers for a step in doubt; `result` is its output where it was applied."""
-
-    step_id: str
-    verdict: Verdict
-    by: str
-    result: Payload | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Resume:
-    """An operator lets a failed run go on; `steps` are those that failed or were cancelled."""
-
-    by: str
-    steps: tuple[str, ...]
-
-
-Command: TypeAlias = (
-    Begin | Settle | Complete | Fail | Recover | Report | Restart | Resolve | Resume
-)
+Command: TypeAlias = Begin | Settle | Complete | Fail | Recover | Report | Restart
 
 
 class Do(StrEnum):
@@ -248,7 +213,6 @@ class Outcome:
     steps: tuple[tuple[Step | None, Step], ...] = ()
     effects: tuple[tuple[Effect | None, Effect], ...] = ()
     events: tuple[Event, ...] = ()
-    incidents: tuple[Incident, ...] = ()
 
     @property
     def changes(self) -> bool:

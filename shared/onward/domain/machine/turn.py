@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from onward.domain.incidents import Incident, Interruption
 from onward.domain.model import Effect, Event, Json, PlannedStep, Run, Step
 from onward.domain.protocol import Claim, Decision, Outcome, Resolved, RowsMissing, View
 
@@ -24,7 +23,6 @@ class Turn:
         self._steps: dict[str, Step] = {}
         self._effects: dict[str, Effect] = {}
         self._events: list[Event] = []
-        self._incidents: list[Incident] = []
 
     def set(self, **changes: Any) -> None:
         """Change fields of the run row."""
@@ -90,23 +88,6 @@ class Turn:
         """Write a ledger row in this turn's commit."""
         self._effects[effect.step_id] = effect
 
-    def interrupt(self, step: Step, cause: str, *, doubtful: bool = False) -> Step:
-        """Return the step with its interruption noted; the first of several is the one told."""
-        lost = step.lost or Interruption(cause, self.now, self.run.usage.total)
-        return replace(step, lost=replace(lost, doubtful=lost.doubtful or doubtful))
-
-    def resumed(self, step: Step, at: float | None) -> Step:
-        """Close a step's interruption: its next attempt began at this time (epoch seconds)."""
-        if step.lost is not None:
-            self._incidents.append(Incident(step.lost, at or self.now, step.step_id))
-        return replace(step, lost=None)
-
-    def run_resumed(self) -> None:
-        """Close the run's interruption: another execution drives it."""
-        if self.run.lost is not None:
-            self._incidents.append(Incident(self.run.lost, self.now))
-            self.set(lost=None)
-
     def outcome(self, decision: Decision) -> Outcome:
         """Close the turn: stamp the rows with the commit's last seq.
 
@@ -127,5 +108,4 @@ class Turn:
                 for effect in self._effects.values()
             ),
             events=tuple(self._events),
-            incidents=tuple(self._incidents),
         )
