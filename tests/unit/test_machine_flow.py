@@ -98,7 +98,7 @@ def test_a_fan_out_beside_a_plain_step_loses_neither() -> None:
 
 
 @pytest.mark.parametrize("items", [[], [1]])
-def test_many_fan_outs_at_once_are_opened_a_few_at_a_time(items: list[int]) -> None:
+def test_many_fan_outs_at_once_are_opened_a_few_at_a_time(items: list[Json]) -> None:
     """Neither the run row nor a transaction grows with their number."""
     steps = (step(f"f{i}", for_each=ref("input"), input={"x": ref("item")}) for i in range(60))
     store = store_of(compiled(*steps), items)

@@ -50,7 +50,7 @@ def faults_of(document: Any) -> dict[str, str]:
         ({"id": ["a"], "tool": "read"}, "/id", "a step id matches"),
         ({"tool": "read"}, "/id", "a step id matches"),
         (step("a", retries=3), "/retries", "'retries' is not a key of a step"),
-        (step("a", **{"x/y~": 3}), "/x~1y~0", "is not a key of a step"),
+        (step("a") | {"x/y~": 3}, "/x~1y~0", "is not a key of a step"),
         (step("a", approval={}), "/approval", "'approval' is not available yet"),
         (step("a", timeout=0), "/timeout", "whole seconds from 1 to 840"),
         (step("a", timeout=841), "/timeout", "whole seconds"),
@@ -229,9 +229,11 @@ STEPS = st.fixed_dictionaries(
 def test_any_json_is_compiled_or_refused(document: Any) -> None:
     """compile_plan raises InvalidPlan and nothing else, and its faults are JSON."""
     try:
-        steps, found = len(compile_plan(document, SPECS).steps), ()
+        compile_plan(document, SPECS)
     except InvalidPlan as refused:
-        steps, found = 0, refused.faults
-    assert bool(steps) != bool(found)
+        found = refused.faults
+    else:
+        return
+    assert found
     assert all(fault.pointer.startswith("/plan") for fault in found)
     json.dumps([fault.message for fault in found])
