@@ -6,11 +6,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from aws_cdk import RemovalPolicy
+from aws_cdk import ArnFormat, RemovalPolicy, Stack
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_logs as logs
 from aws_cdk import aws_stepfunctions as stepfunctions
 from constructs import Construct
+
+from infra.acknowledge import acknowledge, logical_id
 
 if TYPE_CHECKING:
     from infra.function import Function
@@ -57,9 +59,45 @@ class Driver(Construct):
                 ),
             ),
         )
-        for function in (driven.execute_step, driven.recover, driven.settle, driven.park):
-            function.grant_invoke(self.machine)
+        self._let_invoke(driven)
         self._let_answer(driven.park)
+        acknowledge(
+            self.machine,
+            "SF1",
+            "Errors are logged. Each move of a run is an event row of the runs table, in order;"
+            " logging every transition as well would add cost and no fact.",
+        )
+        acknowledge(
+            self.machine,
+            "SF2",
+            "A run may wait for weeks, a trace is cut long before; the run's own events carry the"
+            " time of each step, and log lines the run's id.",
+        )
+        acknowledge(
+            self.machine,
+            "IAM5[Resource::*]",
+            "Setting up log delivery is an account-wide API: its actions know no resource.",
+        )
+
+    def _let_invoke(self, driven: Driven) -> None:
+        """Let the machine invoke versions of `execute_step`, and the others as they are now."""
+        self.machine.add_to_role_policy(
+            iam.PolicyStatement(
+                actions=["lambda:InvokeFunction"],
+                resources=[
+                    f"{driven.execute_step.function_arn}:*",
+                    driven.recover.function_arn,
+                    driven.settle.function_arn,
+                    driven.park.function_arn,
+                ],
+            )
+        )
+        acknowledge(
+            self.machine,
+            f"IAM5[Resource::<{logical_id(driven.execute_step)}.Arn>:*]",
+            "A run is finished by the version it was started on, so the machine must be able to"
+            " invoke every published version; each decision names its own.",
+        )
 
     def _let_answer(self, function: Function) -> None:
         """Let a driven function settle task tokens, by a policy of its own.
@@ -82,4 +120,19 @@ class Driver(Construct):
     def let_start(self, starter: Function) -> None:
         """Let a function start executions and look at them by name."""
         self.machine.grant_start_execution(starter)
-        self.machine.grant_execution(starter, "states:DescribeExecution")
+        executions = Stack.of(self).format_arn(
+            service="states",
+            resource="execution",
+            resource_name=f"{self.machine.state_machine_name}:*",
+            arn_format=ArnFormat.COLON_RESOURCE_NAME,
+        )
+        starter.add_to_role_policy(
+            iam.PolicyStatement(actions=["states:DescribeExecution"], resources=[executions])
+        )
+        acknowledge(
+            starter,
+            "IAM5[Resource::arn:<AWS::Partition>:states:<AWS::Region>:<AWS::AccountId>:execution:"
+            f"<{logical_id(self.machine)}.Name>:*]",
+            "An execution is named after its run, which does not exist yet; only executions of"
+            " this machine can be looked at.",
+        )

@@ -5,10 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from aws_cdk import Duration, RemovalPolicy
+from aws_cdk import Duration, RemovalPolicy, Stack
+from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_logs as logs
 from onward import settings
+from onward.metrics import SERVICE
+
+from infra.acknowledge import acknowledge
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -39,8 +43,10 @@ class Package:
 class Function(lambda_.Function):
     """A handler module of `functions/`, its environment exactly the fields its Settings read.
 
-    The time-out is in seconds, at most 900 (the Lambda limit). Published versions are kept when
-    a later deployment replaces them: an unfinished run is finished by the version it pinned.
+    Its role may write to its own log group and to nothing else until something is granted. Its
+    metrics are in the namespace of the stack, so that two stacks in an account do not mix. The
+    time-out is in seconds, at most 900 (the Lambda limit). Published versions are kept when a later
+    deployment replaces them: an unfinished run is finished by the version it pinned.
     """
 
     def __init__(
@@ -54,9 +60,22 @@ class Function(lambda_.Function):
         memory: int,
     ) -> None:
         identifier = "".join(word.capitalize() for word in name.split("_"))
+        log_group = logs.LogGroup(
+            scope,
+            f"{identifier}Log",
+            retention=logs.RetentionDays.ONE_MONTH,
+            removal_policy=RemovalPolicy.DESTROY,
+        )
+        role = iam.Role(
+            scope,
+            f"{identifier}ServiceRole",
+            assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"),
+        )
+        log_group.grant_write(role)
         super().__init__(
             scope,
             identifier,
+            role=role,
             runtime=RUNTIME,
             architecture=_ARCHITECTURES[ARCHITECTURE],
             handler=f"{name}.handler",
@@ -64,14 +83,16 @@ class Function(lambda_.Function):
             layers=package.layers,
             timeout=Duration.seconds(timeout),
             memory_size=memory,
-            environment=environment(name, values),
-            log_group=logs.LogGroup(
-                scope,
-                f"{identifier}Log",
-                retention=logs.RetentionDays.ONE_MONTH,
-                removal_policy=RemovalPolicy.DESTROY,
-            ),
+            environment=environment(name, values)
+            | {"POWERTOOLS_METRICS_NAMESPACE": Stack.of(scope).stack_name},
+            log_group=log_group,
             current_version_options=lambda_.VersionOptions(removal_policy=RemovalPolicy.RETAIN),
+        )
+        acknowledge(
+            self,
+            "L1",
+            "The layer's wheels are locked for Python 3.13, which AWS patches until 2029; the next"
+            " runtime is a change of RUNTIME and of the lock.",
         )
 
 
@@ -82,6 +103,5 @@ def environment(name: str, values: Mapping[str, str]) -> dict[str, str]:
         difference = sorted(wanted.symmetric_difference(values))
         raise SettingsMismatch(f"{name}: given and read settings differ in {', '.join(difference)}")
     return {settings.variable(field): value for field, value in values.items()} | {
-        "POWERTOOLS_SERVICE_NAME": "onward",
-        "POWERTOOLS_METRICS_NAMESPACE": "Onward",
+        "POWERTOOLS_SERVICE_NAME": SERVICE,
     }

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Final
 
+from aws_cdk import RemovalPolicy
 from aws_cdk import aws_apigatewayv2 as gateway
+from aws_cdk import aws_logs as logs
 from aws_cdk.aws_apigatewayv2_integrations import HttpLambdaIntegration
 from constructs import Construct
+
+from infra.acknowledge import acknowledge
 
 if TYPE_CHECKING:
     from aws_cdk import aws_lambda as lambda_
@@ -16,6 +21,19 @@ TIMEOUT: Final = 29
 
 _RATE: Final = 200
 _BURST: Final = 400
+
+_LOGGED: Final = {
+    "time": "$context.requestTimeEpoch",
+    "request_id": "$context.requestId",
+    "ip": "$context.identity.sourceIp",
+    "method": "$context.httpMethod",
+    "path": "$context.path",
+    "status": "$context.status",
+    "bytes": "$context.responseLength",
+    "milliseconds": "$context.responseLatency",
+    "error": "$context.integrationErrorMessage",
+}
+"""Of each request. Never its query string or headers: they may hold a ticket or a key."""
 
 
 class Http(Construct):
@@ -36,4 +54,23 @@ class Http(Construct):
             stage_name="$default",
             auto_deploy=True,
             throttle=gateway.ThrottleSettings(rate_limit=_RATE, burst_limit=_BURST),
+        )
+        self._log_access()
+        acknowledge(
+            self.api,
+            "APIG4",
+            "http_api authenticates requests itself, against stored hashes of API keys; an"
+            " authorizer would cost a second invocation and could not say which role is missing.",
+        )
+
+    def _log_access(self) -> None:
+        log = logs.LogGroup(
+            self,
+            "AccessLog",
+            retention=logs.RetentionDays.ONE_MONTH,
+            removal_policy=RemovalPolicy.DESTROY,
+        )
+        stage: gateway.CfnStage = self.stage.node.default_child
+        stage.access_log_settings = gateway.CfnStage.AccessLogSettingsProperty(
+            destination_arn=log.log_group_arn, format=json.dumps(_LOGGED)
         )

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Final
 from aws_cdk import Stack
 from aws_cdk import aws_iam as iam
 
+from infra.acknowledge import acknowledge
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -31,6 +33,12 @@ def let_ask(function: Function, names: Iterable[str]) -> None:
         if "inference-profile/" in arn:
             anywhere = f"arn:{stack.partition}:bedrock:*::foundation-model/*"
             function.add_to_role_policy(_statement(anywhere, through=arn))
+            acknowledge(
+                function,
+                "IAM5[Resource::arn:<AWS::Partition>:bedrock:*::foundation-model/*]",
+                "An inference profile chooses model and region by itself; a condition binds the"
+                " statement to calls that come through that profile.",
+            )
 
 
 def _arn(stack: Stack, name: str) -> str:

@@ -10,6 +10,8 @@ from aws_cdk import aws_lambda_event_sources as sources
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
+from infra.acknowledge import acknowledge
+
 if TYPE_CHECKING:
     from aws_cdk import aws_dynamodb as dynamodb
 
@@ -40,6 +42,16 @@ class Outbox(Construct):
             ),
         )
         self.stream_dead: Final = _queue(self, "StreamDead")
+        acknowledge(
+            self.stream_dead,
+            "SQS3",
+            "It is a dead-letter queue: the stream's, which the rule does not look for.",
+        )
+
+    @property
+    def dead_letters(self) -> tuple[sqs.Queue, ...]:
+        """The queues in which something waits for a person."""
+        return (self.start_dead, self.stream_dead)
 
     def publish(self, table: dynamodb.ITable, publisher: Function) -> None:
         """Wake the publisher for each event row that a commit inserted.
@@ -70,6 +82,12 @@ class Outbox(Construct):
                     )
                 ],
             )
+        )
+        acknowledge(
+            publisher,
+            "IAM5[Resource::*]",
+            "Lambda's stream poller calls dynamodb:ListStreams, an action that knows no resource;"
+            " what it reads is bound to this table's stream.",
         )
 
     def consume(self, starter: Function) -> None:

@@ -6,10 +6,15 @@ from typing import TYPE_CHECKING, Final
 
 from aws_cdk import Duration, RemovalPolicy
 from aws_cdk import aws_dynamodb as dynamodb
+from aws_cdk import aws_iam as iam
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
+from infra.acknowledge import acknowledge, logical_id
+
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from infra.function import Function
 
 _COMMIT: Final = (
@@ -30,6 +35,8 @@ _REMEMBER: Final = (
     "dynamodb:DeleteItem",
 )
 """What Powertools' idempotency layer calls."""
+
+BY_TENANT: Final = "by_tenant"
 
 _STRING: Final = dynamodb.AttributeType.STRING
 
@@ -53,25 +60,42 @@ class State(Construct):
         self.artifacts: Final = self._artifacts_bucket()
 
     def let_commit(self, *functions: Function) -> None:
-        """Let functions read runs and commit to them."""
+        """Let functions read runs and commit to them; the indexes are not theirs to read."""
         for function in functions:
-            self.runs.grant(function, *_COMMIT)
+            _grant(function, _COMMIT, self.runs.table_arn)
+
+    def let_list(self, function: Function) -> None:
+        """Let a function list the runs of a tenant."""
+        _grant(function, ("dynamodb:Query",), f"{self.runs.table_arn}/index/{BY_TENANT}")
 
     def let_remember(self, *functions: Function) -> None:
         """Let functions keep idempotency records."""
         for function in functions:
-            self.idempotency.grant(function, *_REMEMBER)
+            _grant(function, _REMEMBER, self.idempotency.table_arn)
 
     def let_fetch(self, *functions: Function) -> None:
-        """Let functions get artifacts and large payloads."""
+        """Let functions get artifacts and large payloads, and learn that one is missing.
+
+        Without leave to list, S3 answers 403 for an object that is not there.
+        """
         for function in functions:
-            self.artifacts.grant_read(function)
+            _grant(function, ("s3:ListBucket",), self.artifacts.bucket_arn)
+            self._let_objects(function, "s3:GetObject")
 
     def let_store(self, *functions: Function) -> None:
         """Let functions put them as well; nobody may delete one."""
         self.let_fetch(*functions)
         for function in functions:
-            self.artifacts.grant_put(function)
+            self._let_objects(function, "s3:PutObject")
+
+    def _let_objects(self, function: Function, action: str) -> None:
+        _grant(function, (action,), self.artifacts.arn_for_objects("*"))
+        acknowledge(
+            function,
+            f"IAM5[Resource::<{logical_id(self.artifacts)}.Arn>/*]",
+            "An object is named after its tenant and its content, so its key is known only when it"
+            " is written; the code can name nothing outside the run's tenant.",
+        )
 
     def _runs_table(self) -> dynamodb.Table:
         table = dynamodb.Table(
@@ -87,7 +111,7 @@ class State(Construct):
         )
         # Never `seq`: it moves with every step, and each move would write to the index as well.
         table.add_global_secondary_index(
-            index_name="by_tenant",
+            index_name=BY_TENANT,
             partition_key=dynamodb.Attribute(name="tenant_pk", type=_STRING),
             sort_key=dynamodb.Attribute(name="created_at", type=_STRING),
             projection_type=dynamodb.ProjectionType.INCLUDE,
@@ -103,7 +127,7 @@ class State(Construct):
         return table
 
     def _artifacts_bucket(self) -> s3.Bucket:
-        return s3.Bucket(
+        bucket = s3.Bucket(
             self,
             "Artifacts",
             enforce_ssl=True,
@@ -126,7 +150,18 @@ class State(Construct):
                 )
             ],
         )
+        acknowledge(
+            bucket,
+            "S1",
+            "Clients come with presigned URLs, and an S3 access log keeps query strings, which are"
+            " credentials here; who asked for which URL is in the API's access log.",
+        )
+        return bucket
 
 
 def _recovery() -> dynamodb.PointInTimeRecoverySpecification:
     return dynamodb.PointInTimeRecoverySpecification(point_in_time_recovery_enabled=True)
+
+
+def _grant(function: Function, actions: Sequence[str], resource: str) -> None:
+    iam.Grant.add_to_principal(grantee=function, actions=list(actions), resource_arns=[resource])

@@ -16,26 +16,55 @@ from infra.local.assembly import node
 from infra.local.emulator import ROOT
 
 Template = dict[str, Any]
+Assemble = Callable[..., Path]
 Synthesise = Callable[..., Template]
 
 
 @pytest.fixture(scope="session")
-def synthesise(tmp_path_factory: pytest.TempPathFactory) -> Synthesise:
-    """Return a function that makes the template for context values; the layer is a stand-in."""
+def assembled(tmp_path_factory: pytest.TempPathFactory) -> Assemble:
+    """Return a function that writes the assembly for context values; the layer is a stand-in.
+
+    cdk-nag looks at each; what it found is in the assembly and told by `test_quality`.
+    """
     os.environ["JSII_NODE"] = str(node())
-    from aws_cdk import App
+    from aws_cdk import App, Validations
+    from cdk_nag import AwsSolutionsChecks
 
     from infra.stack import OnwardStack
 
     flags = json.loads((ROOT / "cdk.json").read_text())["context"]
 
     @cache
-    def made(**values: str) -> Template:
+    def made(**values: str) -> Path:
         given = {"layer": str(stand_in(tmp_path_factory.mktemp("layer"), "one"))} | values
         context = flags | {f"onward:{name}": value for name, value in given.items()}
-        app = App(context=context, outdir=str(tmp_path_factory.mktemp("assembly")))
+        directory = tmp_path_factory.mktemp("assembly")
+        app = App(context=context, outdir=str(directory))
         OnwardStack(app, "Onward")
-        template: Template = app.synth().get_stack_by_name("Onward").template
+        Validations.of(app).add_plugins(AwsSolutionsChecks())
+        synthesised(app)
+        return directory
+
+    return made
+
+
+def synthesised(app: Any) -> None:
+    """Write an app's assembly also where a validation refuses it."""
+    try:
+        app.synth()
+    except RuntimeError as refused:
+        if "ValidationFailed" not in str(refused):
+            raise
+
+
+@pytest.fixture(scope="session")
+def synthesise(assembled: Assemble) -> Synthesise:
+    """Return a function that makes the template for context values."""
+
+    @cache
+    def made(**values: str) -> Template:
+        path = assembled(**values) / "Onward.template.json"
+        template: Template = json.loads(path.read_text())
         return template
 
     return made

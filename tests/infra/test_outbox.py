@@ -3,8 +3,6 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import pytest
-
 from tests.infra.conftest import Template, of_type, target
 
 
@@ -93,9 +91,23 @@ def test_dead_letters_are_kept_as_long_as_possible(template: Template) -> None:
         assert queues(template)[name]["MessageRetentionPeriod"] == 1_209_600
 
 
-@pytest.mark.parametrize(("rate", "burst"), [("ThrottlingRateLimit", "ThrottlingBurstLimit")])
-def test_the_api_is_throttled(template: Template, rate: str, burst: str) -> None:
+def test_the_api_is_throttled(template: Template) -> None:
     """One caller cannot use up the account's concurrency."""
     (stage,) = of_type(template, "ApiGatewayV2::Stage").values()
     limits = stage["Properties"]["DefaultRouteSettings"]
-    assert 0 < limits[rate] <= limits[burst]
+    assert 0 < limits["ThrottlingRateLimit"] <= limits["ThrottlingBurstLimit"]
+
+
+def test_requests_are_logged_without_what_may_be_secret(template: Template) -> None:
+    """Neither query strings, which carry tickets, nor headers, which carry keys."""
+    (stage,) = of_type(template, "ApiGatewayV2::Stage").values()
+    settings = stage["Properties"]["AccessLogSettings"]
+    logged = set(json.loads(settings["Format"]).values())
+
+    assert (
+        template["Resources"][target(settings["DestinationArn"])]["Type"] == "AWS::Logs::LogGroup"
+    )
+    assert {"$context.path", "$context.status", "$context.identity.sourceIp"} <= logged
+    for value in logged:
+        assert value.startswith("$context.")
+        assert not any(word in value for word in ("query", "header", "authorizer", "routeKey"))
