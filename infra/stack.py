@@ -11,6 +11,8 @@ from aws_cdk import aws_lambda as lambda_
 from onward.settings import Settings
 
 from infra import bundle
+from infra.alarms import Alarms
+from infra.dashboard import Dashboard
 from infra.driver import Driven, Driver
 from infra.function import ARCHITECTURE, RUNTIME, Function, Package
 from infra.http import TIMEOUT as HTTP_TIMEOUT
@@ -38,11 +40,12 @@ class OnwardStack(Stack):
     data together with the stack), `onward:layer` ("none" where the functions find their
     dependencies in the environment, or the path of an archive that was built elsewhere),
     `onward:model` (ids of Bedrock models or inference profiles, separated by commas; without any,
-    workflows follow rules).
+    workflows follow rules), `onward:email` (who is told of alarms; AWS asks them to confirm).
     """
 
     def __init__(self, scope: Construct, identifier: str) -> None:
         super().__init__(scope, identifier)
+        self.functions: Final[list[Function]] = []
         self.state: Final = State(self, "State", keep=self._context("state") != "destroy")
         self.outbox: Final = Outbox(self, "Outbox")
         self._function_package: Final = self._package()
@@ -63,8 +66,11 @@ class OnwardStack(Stack):
             "publish_outbox", {"start_queue_url": self.outbox.start.queue_url}, timeout=30
         )
         self.http: Final = Http(self, "Http", self.http_api)
+        self.alarms: Final = Alarms(self, "Alarms", email=self._context("email"))
+        self.dashboard: Final = Dashboard(self, "Dashboard")
         self._connect()
         self._grant()
+        self._watch()
         self._output()
 
     def _driven(self) -> Driven:
@@ -83,7 +89,9 @@ class OnwardStack(Stack):
     def _function(
         self, name: str, values: Mapping[str, str], *, timeout: int, memory: int = 512
     ) -> Function:
-        return Function(self, name, self._function_package, values, timeout=timeout, memory=memory)
+        made = Function(self, name, self._function_package, values, timeout=timeout, memory=memory)
+        self.functions.append(made)
+        return made
 
     def _data(self) -> dict[str, str]:
         return {
@@ -132,10 +140,24 @@ class OnwardStack(Stack):
         # Whoever decides may have to resolve a step's input, and to keep it if it is large.
         deciding = (driven.execute_step, driven.recover, driven.settle, driven.park)
         self.state.let_commit(self.http_api, self.start_run, *deciding)
+        self.state.let_list(self.http_api)
         self.state.let_store(self.http_api, *deciding)
         self.state.let_fetch(self.start_run)
         self.state.let_remember(self.http_api, driven.execute_step)
         let_ask(driven.execute_step, Settings(model_id=self._context("model")).model_names)
+
+    def _watch(self) -> None:
+        self.alarms.watch_dead_letters(*self.outbox.dead_letters)
+        self.alarms.watch_functions(self.driven.execute_step, self.functions)
+        self.alarms.watch_stream(self.publish_outbox)
+        self.alarms.watch_driver(self.driver)
+        self.alarms.watch_runs()
+        self.dashboard.show_runs()
+        self.dashboard.show_delivery(
+            self.publish_outbox, (self.outbox.start, *self.outbox.dead_letters)
+        )
+        self.dashboard.show_functions(self.functions)
+        self.dashboard.show_driver(self.driver, self.http)
 
     def _output(self) -> None:
         values = {
@@ -147,6 +169,7 @@ class OnwardStack(Stack):
             "StartQueueUrl": self.outbox.start.queue_url,
             "StartDeadUrl": self.outbox.start_dead.queue_url,
             "StreamDeadUrl": self.outbox.stream_dead.queue_url,
+            "AlarmTopicArn": self.alarms.topic.topic_arn,
             "DriverArn": self.driver.machine.state_machine_arn,
             "ExecuteStepVersion": self._version,
         }

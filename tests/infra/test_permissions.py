@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.infra.conftest import Synthesise, Template, of_type
+from tests.infra.conftest import Synthesise, Template, of_type, target
 
 DRIVEN = ("ExecuteStep", "Recover", "Settle", "Park")
 ANYTHING = {
@@ -36,10 +36,54 @@ def listed(value: Any) -> list[Any]:
 
 
 def test_no_policy_allows_a_whole_service(template: Template) -> None:
-    """Each permission is an action somebody calls."""
+    """Each permission is an action somebody calls, written out."""
     for name, statement in statements(template):
         for action in listed(statement["Action"]):
-            assert action.split(":")[1] != "*", f"{name}: {action}"
+            assert "*" not in action, f"{name}: {action}"
+
+
+def test_only_the_list_reads_an_index(template: Template) -> None:
+    """And only that of the list: who is due is the patrol's business."""
+    readers = {
+        (name.split("ServiceRole")[0], str(statement["Action"]))
+        for name, statement in statements(template)
+        if "/index/by_tenant" in json.dumps(statement["Resource"])
+    }
+    assert readers == {("HttpApi", "dynamodb:Query")}
+    assert "/index/due" not in json.dumps(template)
+
+
+def test_no_role_has_a_policy_of_others(template: Template) -> None:
+    """What AWS' managed policies allow is theirs to change."""
+    for name, role in of_type(template, "IAM::Role").items():
+        assert "ManagedPolicyArns" not in role["Properties"], name
+
+
+def test_a_function_writes_to_its_own_log_only(template: Template) -> None:
+    """A log group each, and leave to create none: retention is the template's."""
+    writers = [
+        (name.split("ServiceRole")[0], target(statement["Resource"]))
+        for name, statement in statements(template)
+        if "logs:PutLogEvents" in listed(statement["Action"])
+    ]
+    assert len(writers) == len(of_type(template, "Lambda::Function"))
+    for function, group in writers:
+        assert group.startswith(f"{function}Log")
+
+
+def test_the_driver_invokes_versions_of_the_worker_and_nothing_else_but_its_own(
+    template: Template,
+) -> None:
+    """A decision names the version; the other three are the deployed ones."""
+    (statement,) = (
+        statement
+        for name, statement in statements(template)
+        if "lambda:InvokeFunction" in listed(statement["Action"])
+    )
+    versions, *others = sorted(map(json.dumps, statement["Resource"]), key=lambda r: ":*" not in r)
+    assert "ExecuteStep" in versions
+    assert len(others) == 3
+    assert not any(":*" in resource or "ExecuteStep" in resource for resource in others)
 
 
 def test_only_actions_without_resources_name_all_resources(template: Template) -> None:
@@ -52,10 +96,14 @@ def test_only_actions_without_resources_name_all_resources(template: Template) -
 @pytest.mark.parametrize(
     ("action", "functions"),
     [
-        ("s3:GetObject*", {"ExecuteStep", "HttpApi", "Park", "Recover", "Settle", "StartRun"}),
+        ("s3:GetObject", {"ExecuteStep", "HttpApi", "Park", "Recover", "Settle", "StartRun"}),
         ("s3:PutObject", {"ExecuteStep", "HttpApi", "Park", "Recover", "Settle"}),
         (
             "dynamodb:UpdateItem",
+            {"ExecuteStep", "HttpApi", "Park", "Recover", "Settle", "StartRun"},
+        ),
+        (
+            "s3:ListBucket",
             {"ExecuteStep", "HttpApi", "Park", "Recover", "Settle", "StartRun"},
         ),
         ("sqs:SendMessage", {"PublishOutbox"}),

@@ -1,0 +1,202 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from onward.metrics import SERVICE, Metric
+
+from tests.infra.conftest import Synthesise, Template, of_type, target
+from tests.infra.test_outbox import dead_letters
+
+CLOUDWATCH = {"Service": "cloudwatch.amazonaws.com"}
+HERE = {"StringEquals": {"aws:SourceAccount": {"Ref": "AWS::AccountId"}}}
+
+
+def alarms(template: Template) -> dict[str, dict[str, Any]]:
+    """Return the alarms' properties by logical id."""
+    return {name: a["Properties"] for name, a in of_type(template, "CloudWatch::Alarm").items()}
+
+
+def watched(template: Template) -> set[tuple[str, str, str]]:
+    """Return (namespace, metric, watched resource or value) of every alarm."""
+    return {
+        (alarm["Namespace"], alarm["MetricName"], named(dimension["Value"]))
+        for alarm in alarms(template).values()
+        for dimension in alarm["Dimensions"]
+    }
+
+
+def named(value: Any) -> str:
+    return value if isinstance(value, str) else target(value)
+
+
+def unheard(template: Template) -> set[str]:
+    """Return the alarms that reach nobody: no action, no topic, or a topic that is closed."""
+    open_topics = {
+        target(topic)
+        for policy in of_type(template, "SNS::TopicPolicy").values()
+        for topic in policy["Properties"]["Topics"]
+        if any(lets_in(statement, topic) for statement in document(policy))
+    }
+    return {
+        name
+        for name, alarm in alarms(template).items()
+        if not alarm.get("AlarmActions")
+        or not alarm.get("ActionsEnabled", True)
+        or not {target(action) for action in alarm["AlarmActions"]} <= open_topics
+    }
+
+
+def document(policy: dict[str, Any]) -> list[dict[str, Any]]:
+    statements: list[dict[str, Any]] = policy["Properties"]["PolicyDocument"]["Statement"]
+    return statements
+
+
+def lets_in(statement: dict[str, Any], topic: Any) -> bool:
+    """Whether a statement lets CloudWatch publish to a topic, for this account's alarms only."""
+    return statement == {
+        "Sid": statement.get("Sid"),
+        "Effect": "Allow",
+        "Principal": CLOUDWATCH,
+        "Action": "sns:Publish",
+        "Resource": topic,
+        "Condition": HERE,
+    }
+
+
+def test_every_alarm_reaches_a_topic_that_lets_it_in(template: Template) -> None:
+    """Alarm, action, topic, policy: a policy of our own replaces the one that let CloudWatch in."""
+    assert unheard(template) == set()
+
+
+@pytest.mark.parametrize("broken", ["action", "policy", "statement", "condition"])
+def test_the_check_finds_a_broken_link(template: Template, broken: str) -> None:
+    """The check above can fail, at each link."""
+    changed = json.loads(json.dumps(template))
+    (policy,) = of_type(changed, "SNS::TopicPolicy").values()
+    allowed = next(statement for statement in document(policy) if statement["Effect"] == "Allow")
+    if broken == "action":
+        for alarm in alarms(changed).values():
+            del alarm["AlarmActions"]
+    elif broken == "policy":
+        policy["Properties"]["Topics"] = [{"Ref": "Another"}]
+    elif broken == "statement":
+        document(policy).remove(allowed)
+    else:
+        del allowed["Condition"]
+
+    assert unheard(changed) == alarms(template).keys()
+
+
+def test_the_topic_refuses_plain_connections(template: Template) -> None:
+    """Beside the statement that lets CloudWatch in there is the one that shuts others out."""
+    (policy,) = of_type(template, "SNS::TopicPolicy").values()
+    denied = [statement for statement in document(policy) if statement["Effect"] == "Deny"]
+    assert [s["Condition"] for s in denied] == [{"Bool": {"aws:SecureTransport": "false"}}]
+
+
+def test_no_data_is_no_alarm(template: Template) -> None:
+    """The default leaves an alarm of an idle queue without a state, for ever."""
+    for name, alarm in alarms(template).items():
+        assert alarm["TreatMissingData"] == "notBreaching", name
+        assert alarm["ComparisonOperator"] == "GreaterThanOrEqualToThreshold", name
+        assert alarm["DatapointsToAlarm"] <= alarm["EvaluationPeriods"]
+        assert alarm["AlarmDescription"].endswith(".")
+
+
+def test_an_alarm_looks_at_one_metric(template: Template) -> None:
+    """A sum costs as much as its parts and names no culprit; the emulator knows no sums."""
+    for name, alarm in alarms(template).items():
+        assert "Metrics" not in alarm, name
+
+
+def test_every_dead_letter_queue_rings_at_its_first_message(template: Template) -> None:
+    """By what lies in it: what was sent leaves out redriven messages."""
+    rings = {
+        target(alarm["Dimensions"][0]["Value"]): (
+            alarm["MetricName"],
+            alarm["Statistic"],
+            alarm["Threshold"],
+            alarm["EvaluationPeriods"],
+        )
+        for alarm in alarms(template).values()
+        if alarm["Namespace"] == "AWS/SQS"
+    }
+    expected = ("ApproximateNumberOfMessagesVisible", "Maximum", 1, 1)
+    assert rings == dict.fromkeys(dead_letters(template), expected)
+
+
+def test_a_function_rings_at_its_first_error_unless_it_runs_tools(template: Template) -> None:
+    """Attempts may die, and are taken over; what takes them over may not."""
+    thresholds = {
+        target(alarm["Dimensions"][0]["Value"]): alarm["Threshold"]
+        for alarm in alarms(template).values()
+        if alarm["MetricName"] == "Errors"
+    }
+    patient = {name for name, threshold in thresholds.items() if threshold > 1}
+    assert {name.startswith("ExecuteStep") for name in patient} == {True}
+    assert len(patient) == 1
+
+
+@pytest.mark.parametrize("metric", ["Errors", "Throttles"])
+def test_every_function_rings_when_it_fails_or_is_refused(template: Template, metric: str) -> None:
+    """Whatever is added to the template is watched like the rest."""
+    functions = {name for _, found, name in watched(template) if found == metric}
+    assert functions == of_type(template, "Lambda::Function").keys()
+
+
+def test_every_stream_reader_rings_when_it_lags(template: Template) -> None:
+    """A record that fails holds up all behind it, without a word."""
+    readers = {
+        target(mapping["Properties"]["FunctionName"])
+        for mapping in of_type(template, "Lambda::EventSourceMapping").values()
+        if "StartingPosition" in mapping["Properties"]
+    }
+    assert readers == {name for _, metric, name in watched(template) if metric == "IteratorAge"}
+
+
+def test_every_machine_rings_when_an_execution_does_not_succeed(template: Template) -> None:
+    """Each of the three ways leaves a run that has not ended."""
+    for name in of_type(template, "StepFunctions::StateMachine"):
+        for end in ("Failed", "Aborted", "TimedOut"):
+            assert ("AWS/States", f"Executions{end}", name) in watched(template)
+
+
+@pytest.mark.parametrize(
+    "metric",
+    [
+        Metric.NEEDS_RECONCILIATION,
+        Metric.PERMISSION_FAILURES,
+        Metric.RESTARTS,
+        Metric.RECOVERIES,
+    ],
+)
+def test_what_commits_say_rings(template: Template, metric: Metric) -> None:
+    """In the namespace that the functions are given, under the dimension that their lines have."""
+    namespaces = {
+        function["Properties"]["Environment"]["Variables"]["POWERTOOLS_METRICS_NAMESPACE"]
+        for function in of_type(template, "Lambda::Function").values()
+    }
+    assert {(name, metric.value, SERVICE) for name in namespaces} <= watched(template)
+    assert len(namespaces) == 1
+
+
+def test_alarms_reach_whoever_is_named(synthesise: Synthesise) -> None:
+    """Without an address there is a topic to subscribe to, and its ARN is an output."""
+    subscription = {"Protocol": "email", "Endpoint": "ops@example.org"}
+    told = synthesise(layer="none", state="destroy", drills="1", email="ops@example.org")
+    silent = synthesise(layer="none", state="destroy", drills="1")
+    (made,) = of_type(told, "SNS::Subscription").values()
+
+    assert made["Properties"].items() >= subscription.items()
+    assert "AWS::SNS::Subscription" not in {r["Type"] for r in silent["Resources"].values()}
+    assert "AlarmTopicArn" in silent["Outputs"]
+
+
+def test_the_dashboard_shows_each_metric_that_commits_count(template: Template) -> None:
+    """And what the alarms look at: an alarm without a graph is hard to judge."""
+    (page,) = of_type(template, "CloudWatch::Dashboard").values()
+    body = json.dumps(page["Properties"]["DashboardBody"])
+    for metric in {metric.value for metric in Metric} | {m for _, m, _ in watched(template)}:
+        assert metric in body, metric
