@@ -1,6 +1,7 @@
-"""Run the emulator with the fidelity patches: `python -m infra.local.launch` in its own process.
+"""Run the emulator, patched and with the queue pump: `python -m infra.local.launch`.
 
-The environment must be complete before this module is imported: the emulator reads it then.
+It is a process of its own, whose environment must be complete before this module is imported:
+the emulator reads it then.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from infra.local.fidelity import apply
+from infra.local.queue_pump import QueuePump
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,6 +22,7 @@ _SAVE_ATTEMPTS: Final = 20
 def main() -> None:
     """Serve until SIGTERM, upon which the emulator writes its state and ends."""
     apply()
+    QueuePump.started()
     # Imported late: a version mismatch must be told before a server starts.
     from ministack import app
 
