@@ -65,6 +65,11 @@ def models() -> tuple[BedrockModel, ...]:
     return tuple(BedrockModel(name) for name in names)
 
 
+def allows_drills() -> bool:
+    """Return whether tools may rehearse faults on this stack."""
+    return settings("execute_step").allows_drills
+
+
 @cache
 def engine() -> Engine:
     """Return the driver's executions, for the one function that starts them."""

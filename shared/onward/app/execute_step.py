@@ -62,6 +62,7 @@ class Worker:
     until: float
     end_process: Callable[[], None]
     models: Sequence[Model] = ()
+    drills: bool = False
 
 
 def execute_step(worker: Worker, attempt: Attempt) -> Decision:
@@ -151,6 +152,7 @@ def _context(worker: Worker, attempt: Attempt, view: View, step: Step) -> StepCo
         clock=drive.clock,
         report=lambda fraction, note: _report(drive, attempt, fraction, note),
         models=worker.models,
+        drills=worker.drills,
     )
 
 

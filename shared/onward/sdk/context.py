@@ -48,6 +48,7 @@ class StepContext:
 
     `idempotency_key` is the same for every attempt of the same action; hand it, and `fence`,
     to whatever is written to. `deadline` is epoch seconds: the process ends one second later.
+    `drills` tells whether this stack lets tools rehearse faults.
     """
 
     run_id: str
@@ -61,6 +62,7 @@ class StepContext:
     report: Callable[[float, str], None]
     spent: Usage = field(default_factory=Usage)
     models: Sequence[Model] = ()
+    drills: bool = False
     _reported_at: float = 0.0
 
     @property

@@ -67,6 +67,7 @@ def context(
     fence: int = 1,
     clock: Callable[[], float] = time.time,
     models: Sequence[Model] = (),
+    drills: bool = False,
 ) -> StepContext:
     """Return a context whose artifacts and log live in memory, with a minute to go."""
     return StepContext(
@@ -80,4 +81,5 @@ def context(
         clock=clock,
         report=lambda _fraction, _note: None,
         models=models,
+        drills=drills,
     )
