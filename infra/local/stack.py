@@ -42,13 +42,15 @@ class Stack:
     pid: int
     port: int
     outputs: dict[str, str] = field(default_factory=dict)
+    drills: bool = False
 
 
-def up(port: int | None, state: Path, *, drills: bool = False) -> Stack:
+def up(port: int | None, state: Path, *, drills: bool | None = None) -> Stack:
     """Start the emulator unless it runs, deploy what changed, and return where everything is.
 
-    Without a port the one of last time is taken, else 8787. Raises PortTaken, OtherPort,
-    SynthesisFailed, EmulatorFailed or DeploymentFailed, each a LocalStackError.
+    Without a port the one of last time is taken, else 8787; unless told whether drills are
+    allowed, it stays as it was, at first not. Raises PortTaken, OtherPort, SynthesisFailed,
+    EmulatorFailed or DeploymentFailed, each a LocalStackError.
     """
     state = state.resolve()
     with emulator.exclusive(state):
@@ -58,7 +60,8 @@ def up(port: int | None, state: Path, *, drills: bool = False) -> Stack:
         chosen = port or (known.port if known else DEFAULT_PORT)
         if running is None:
             emulator.require_free(chosen)
-        built = assembly.synthesise(drills=drills)
+        allowed = drills if drills is not None else known is not None and known.drills
+        built = assembly.synthesise(drills=allowed)
         if running is None:
             running = emulator.start(state, chosen)
         outputs = deploy(built, running.endpoint)
@@ -73,6 +76,7 @@ def up(port: int | None, state: Path, *, drills: bool = False) -> Stack:
             pid=running.pid,
             port=running.port,
             outputs=outputs,
+            drills=allowed,
         )
         _write(state, stack)
     return stack
@@ -121,6 +125,13 @@ def _grant(running: Emulator, table: str, key: str) -> None:
             "roles": {"L": [{"S": role} for role in ROLES]},
             "schema": {"N": "1"},
         },
+    )
+
+
+def _carry_on(running: Emulator, patrol: str) -> None:
+    """Let the patrol look after every run: no execution outlives the emulator's process."""
+    client("lambda", running.endpoint).invoke(
+        FunctionName=patrol, InvocationType="Event", Payload=b'{"everything": true}'
     )
 
 

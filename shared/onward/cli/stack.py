@@ -26,10 +26,16 @@ _SHOWN = ("api_url", "ws_url", "endpoint_url", "api_key", "state_dir", "pid")
 def up(
     port: Port = None,
     state: State = DEFAULT_STATE,
+    drills: Annotated[
+        bool | None,
+        typer.Option(
+            "--drills/--no-drills", help="Let inputs ask for faults; else as it was last time."
+        ),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one line of JSON.")] = False,
 ) -> None:
     """Start the local stack, or find it running, and print where it is."""
-    stack = start(port, state)
+    stack = start(port, state, drills=drills)
     console = Console(soft_wrap=True, highlight=False)
     if as_json:
         console.out(json.dumps({name: getattr(stack, name) for name in _SHOWN}))
@@ -37,6 +43,8 @@ def up(
     console.out(f"API   {stack.api_url}")
     console.out(f"key   {stack.api_key}")
     console.out(f"data  {stack.state_dir}")
+    if stack.drills:
+        console.out("note  inputs may ask for faults here (--no-drills ends that)")
     console.out(f"stop  {stop_command(state)}")
 
 
@@ -47,7 +55,7 @@ def down(state: State = DEFAULT_STATE) -> None:
     Console().out("stopped" if stack.down(state) else "no stack was running")
 
 
-def start(port: int | None, state: Path) -> Stack:
+def start(port: int | None, state: Path, *, drills: bool | None = None) -> Stack:
     """Bring the stack up. Whatever that prints goes to standard error.
 
     Raises:
@@ -58,7 +66,7 @@ def start(port: int | None, state: Path) -> Stack:
 
     try:
         with redirect_stdout(sys.stderr):
-            return stack.up(port, state)
+            return stack.up(port, state, drills=drills)
     except LocalStackError as error:
         raise StackFailed(str(error)) from error
 
