@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from botocore.exceptions import ClientError, ConnectionClosedError
+from botocore.exceptions import ClientError
 from onward.aws import codec, keys
 from onward.aws.blobs import Blobs
 from onward.aws.run_reader import RunReader
@@ -14,7 +14,7 @@ from onward.domain.model import Payload
 from onward.domain.protocol import Begin, Complete, Outcome, Report
 
 from tests import faults
-from tests.store.conftest import RUNS, Time, new_client
+from tests.store.conftest import RUNS, Time
 from tests.store.runs import RUN_ID, Journey, born, chain, journey
 
 DONE = Payload('{"ok":true}')
@@ -117,47 +117,6 @@ def test_an_attempt_that_was_taken_over_may_not_send(writing: Journey, dynamodb:
         writing.store.mark_sent(RUN_ID, "s1", 1, "zombie", 6.0)
     marked = codec.read_effect(writing.store.mark_sent(RUN_ID, "s1", 2, "new", 7.0))
     assert (marked.sent_fence, marked.sent_at) == (2, 7.0)
-
-
-def test_a_lost_reply_is_believed_through_the_log(chained: Journey, dynamodb: Any) -> None:
-    """The commit went through although nobody said so: it is no conflict and no second commit."""
-    outcome = chained.decide(Begin())
-    with faults.lost_reply(dynamodb, "TransactWriteItems"):
-        chained.store.commit(outcome, "mine")
-    assert outcome.run == chained.run
-
-
-def test_the_sdks_own_retry_does_not_turn_success_into_conflict(chained: Journey) -> None:
-    """The SDK sends the transaction again and its conditions fail: that was our own success."""
-    patient = new_client("dynamodb", attempts=2)
-    outcome = chained.decide(Begin())
-    with faults.lost_reply(patient, "TransactWriteItems") as fault:
-        RunStore(patient, RUNS).commit(outcome, "mine")
-    assert fault.fired == 1
-    assert outcome.run == chained.run
-
-
-def test_a_lost_request_is_a_conflict(chained: Journey, dynamodb: Any) -> None:
-    """Nothing arrived: the log does not show the commit, so it is decided again."""
-    outcome = chained.decide(Begin())
-
-    def lose() -> None:
-        raise ConnectionClosedError(endpoint_url="https://dynamodb")
-
-    with faults.meanwhile(dynamodb, "TransactWriteItems", lose), pytest.raises(Conflict):
-        chained.store.commit(outcome, "mine")
-    assert outcome.before == chained.run
-
-
-def test_another_commit_is_not_taken_for_ones_own(chained: Journey, dynamodb: Any) -> None:
-    """Someone else wrote the very same event: the commit id tells them apart."""
-    outcome = chained.decide(Begin())
-
-    def other() -> None:
-        chained.store.commit(outcome, "theirs")
-
-    with faults.meanwhile(dynamodb, "TransactWriteItems", other), pytest.raises(Conflict):
-        chained.store.commit(outcome, "mine")
 
 
 @pytest.mark.parametrize(

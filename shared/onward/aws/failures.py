@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from typing import Final
 
-from botocore.exceptions import ClientError, HTTPClientError
+from botocore.exceptions import ClientError, ConnectionError, HTTPClientError  # noqa: A004
 
 SERVER_ERROR: Final = 500
+
+UNANSWERED: Final = (HTTPClientError, ConnectionError)
+"""No reply came. What was sent may have been carried out, also where no connection was made: the
+SDK reports its last try only, and one before that may have arrived. Bad parameters and missing
+credentials are not among these: they fail the same way again."""
 
 _NO_CAPACITY: Final = frozenset(
     {
@@ -29,4 +34,4 @@ def may_pass(error: BaseException) -> bool:
     if isinstance(error, ClientError):
         status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
         return error.response["Error"]["Code"] in _NO_CAPACITY or status >= SERVER_ERROR
-    return isinstance(error, HTTPClientError)
+    return isinstance(error, UNANSWERED)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from botocore.exceptions import BotoCoreError, ClientError
+from botocore.exceptions import ClientError
 
 from onward.aws import codec, keys
 from onward.aws.codec import SCHEMA, Item, item
+from onward.aws.failures import UNANSWERED
 from onward.domain.errors import Conflict
 
 if TYPE_CHECKING:
@@ -181,7 +182,7 @@ class RunStore:
             if error.response["Error"]["Code"] not in _THROTTLED:
                 raise
             self._believe_only_the_log(run_id, seen, commit_id, error)
-        except BotoCoreError as error:  # the reply was lost; the write may have gone through
+        except UNANSWERED as error:  # the write may have gone through
             self._believe_only_the_log(run_id, seen, commit_id, error)
 
     def _believe_only_the_log(
