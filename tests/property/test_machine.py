@@ -119,16 +119,16 @@ class DriverAndWorkers(RuleBasedStateMachine):
         data=st.data(),
         result=st.sampled_from(["ok", *FAILURES]),
         jitter=st.floats(0, 0.999),
-        ends=st.sampled_from(["answers", "answers", "answers", "dies_after", "times_out"]),
+        ends=st.sampled_from(["answers", "answers", "answers", "dies_after", "times_out", "late"]),
     )
     def attempt_goes_badly(self, data: Any, result: str, jitter: float, ends: str) -> None:
-        """It fails, or its answer is lost, or it is given up while it still runs."""
+        """It fails, or its answer is lost, or it is given up while it still runs (or commits)."""
         decision = data.draw(st.sampled_from(self.simulation.idle))
         process = self.simulation.start(decision)
-        if ends == "times_out":
+        if ends in {"times_out", "late"}:
             answer = self.simulation.recover(decision, dead=False)
             self.simulation.execution.take(answer, decision.lane)
-        else:
+        if ends != "times_out":
             self.simulation.end(process, result, jitter, dies_after=ends == "dies_after")
 
     @precondition(lambda self: self.simulation.processes)
