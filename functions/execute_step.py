@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 
 from onward.app.execute_step import Attempt, Worker, execute_step
-from onward.compose import allows_drills, attempts, drive, end_process, models, until
+from onward.compose import allows_drills, attempts, drive, end_process, models, sandbox, until
 from onward.observability import log
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
             end_process=end_process,
             models=models(),
             drills=allows_drills(),
+            sandbox=sandbox(),
         )
         key = f"{run_id}/{step_id}/{fence}"
         return once(key, lambda: execute_step(worker, Attempt.of(event)).to_json())

@@ -105,3 +105,10 @@ def environment(name: str, values: Mapping[str, str]) -> dict[str, str]:
     return {settings.variable(field): value for field, value in values.items()} | {
         "POWERTOOLS_SERVICE_NAME": SERVICE,
     }
+
+
+def let_invoke(caller: Function, function: Function) -> None:
+    """Let a function invoke another one as it is now, and none of its versions."""
+    caller.add_to_role_policy(
+        iam.PolicyStatement(actions=["lambda:InvokeFunction"], resources=[function.function_arn])
+    )

@@ -14,7 +14,7 @@ from infra import bundle
 from infra.alarms import Alarms
 from infra.dashboard import Dashboard
 from infra.driver import Driven, Driver
-from infra.function import ARCHITECTURE, RUNTIME, Function, Package
+from infra.function import ARCHITECTURE, RUNTIME, Function, Package, let_invoke
 from infra.http import TIMEOUT as HTTP_TIMEOUT
 from infra.http import Http
 from infra.models import let_ask
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from constructs import Construct
+
+SANDBOX_TIMEOUT: Final = 85
+"""Seconds: a minute for the code, the rest to start a child, at the first time twice."""
 
 STEP_TIMEOUT: Final = 900
 """Seconds, the Lambda limit; a step's own time-out is shorter and ends its process."""
@@ -49,6 +52,9 @@ class OnwardStack(Stack):
         self.state: Final = State(self, "State", keep=self._context("state") != "destroy")
         self.outbox: Final = Outbox(self, "Outbox")
         self._function_package: Final = self._package()
+        self.run_sandbox: Final = self._function(
+            "run_sandbox", {}, timeout=SANDBOX_TIMEOUT, memory=1024
+        )
         self.driven: Final = self._driven()
         self.driver: Final = Driver(self, "Driver", self.driven)
         self._version: Final = self.driven.execute_step.current_version.function_arn
@@ -77,7 +83,11 @@ class OnwardStack(Stack):
         return Driven(
             execute_step=self._function(
                 "execute_step",
-                self._tables() | {"model_id": self._context("model")},
+                self._tables()
+                | {
+                    "model_id": self._context("model"),
+                    "sandbox_function": self.run_sandbox.function_arn,
+                },
                 timeout=STEP_TIMEOUT,
                 memory=1024,
             ),
@@ -145,6 +155,7 @@ class OnwardStack(Stack):
         self.state.let_fetch(self.start_run)
         self.state.let_remember(self.http_api, driven.execute_step)
         let_ask(driven.execute_step, Settings(model_id=self._context("model")).model_names)
+        let_invoke(driven.execute_step, self.run_sandbox)
 
     def _watch(self) -> None:
         self.alarms.watch_dead_letters(*self.outbox.dead_letters)
@@ -181,6 +192,7 @@ class OnwardStack(Stack):
             "SettleFunction": self.driven.settle,
             "ParkFunction": self.driven.park,
             "PublishOutboxFunction": self.publish_outbox,
+            "RunSandboxFunction": self.run_sandbox,
         }
         named = {name: function.function_name for name, function in functions.items()}
         for name, value in (values | named).items():

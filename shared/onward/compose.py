@@ -19,8 +19,10 @@ from onward.aws.run_store import RunStore
 from onward.settings import settings
 
 if TYPE_CHECKING:
+    from onward.app.run_code import RemoteSandbox
     from onward.aws.idempotency import Once
     from onward.aws.models import BedrockModel
+    from onward.sandbox.run import Cell
     from onward.settings import Settings
 
 DAY: Final = 86_400
@@ -68,6 +70,24 @@ def models() -> tuple[BedrockModel, ...]:
 def allows_drills() -> bool:
     """Return whether tools may rehearse faults on this stack."""
     return settings("execute_step").allows_drills
+
+
+@cache
+def sandbox() -> RemoteSandbox:
+    """Return the way to `run_sandbox`; its client is made by the first code that is run."""
+    from onward.app.run_code import RemoteSandbox
+    from onward.aws.functions import Function
+
+    name = settings("execute_step").sandbox_function
+    return RemoteSandbox(Function(lambda: client("lambda"), name).invoke)
+
+
+@cache
+def cell() -> Cell:
+    """Return where `run_sandbox` runs code."""
+    from onward.sandbox.run import Cell
+
+    return Cell()
 
 
 @cache

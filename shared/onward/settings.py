@@ -20,7 +20,8 @@ _DATA: Final = frozenset({"runs_table", "artifacts_bucket", "drills"})
 FUNCTION_FIELDS: Final[Mapping[str, frozenset[str]]] = {
     "http_api": _DATA | {"idempotency_table", "execute_step_version"},
     "start_run": _DATA | {"driver_arn"},
-    "execute_step": _DATA | {"idempotency_table", "model_id"},
+    "execute_step": _DATA | {"idempotency_table", "model_id", "sandbox_function"},
+    "run_sandbox": frozenset(),
     "recover": _DATA,
     "settle": _DATA,
     "park": _DATA,
@@ -49,6 +50,7 @@ class Settings:
     start_queue_url: str = ""
     driver_arn: str = ""
     execute_step_version: str = ""
+    sandbox_function: str = ""
     drills: str = "0"
     model_id: str = ""
 

@@ -45,3 +45,25 @@ def flaky(ctx: StepContext, request: Flaky) -> Survived:
             "fatal": Fatal(text),
         }[request.error]
     return Survived(value=request.value, attempt=ctx.attempt)
+
+
+class Code(BaseModel):
+    """Python source that defines `run(data)`; `timeout` in seconds, `memory` in MB."""
+
+    code: str
+    data: Any = None
+    timeout: float = 10
+    memory: int = 256
+
+
+class Ran(BaseModel):
+    """What `run` returned."""
+
+    value: Any
+
+
+@tool(effect="read", timeout=100)
+def run_code(ctx: StepContext, request: Code) -> Ran:
+    """Run whatever code is given, in the sandbox."""
+    value = ctx.sandbox(request.code, request.data, timeout=request.timeout, memory=request.memory)
+    return Ran(value=value)

@@ -14,7 +14,7 @@ from onward.aws import codec
 from onward.domain.errors import Conflict, Contended, Fatal, OutcomeUnknown
 from onward.domain.model import attempt_id
 from onward.domain.protocol import AttemptClosed, Complete, Decision, Do, Fail, Report
-from onward.sdk.context import StepContext
+from onward.sdk.context import StepContext, no_sandbox
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from onward.app.carry_out import Drive
     from onward.domain.model import Json, Step
     from onward.domain.protocol import View
-    from onward.sdk.context import Log
+    from onward.sdk.context import Log, Sandbox
     from onward.sdk.converse import Model
     from onward.sdk.tools import Tool
 
@@ -62,6 +62,7 @@ class Worker:
     until: float
     end_process: Callable[[], None]
     models: Sequence[Model] = ()
+    sandbox: Sandbox = no_sandbox
     drills: bool = False
 
 
@@ -152,6 +153,7 @@ def _context(worker: Worker, attempt: Attempt, view: View, step: Step) -> StepCo
         clock=drive.clock,
         report=lambda fraction, note: _report(drive, attempt, fraction, note),
         models=worker.models,
+        sandbox=worker.sandbox,
         drills=worker.drills,
     )
 

@@ -13,6 +13,9 @@ CONNECT_SECONDS: Final = 2
 READ_SECONDS: Final = 10
 ATTEMPTS: Final = 3
 
+FUNCTION_SECONDS: Final = 90
+"""How long an invoked function may take to answer: longer than the time-out of `run_sandbox`."""
+
 
 @cache
 def client(service: str) -> Any:
@@ -20,10 +23,12 @@ def client(service: str) -> Any:
     import boto3
     from botocore.config import Config
 
+    # An invocation whose reply is late must not become two; its step is what tries again.
+    invokes = service == "lambda"
     config = Config(
         connect_timeout=CONNECT_SECONDS,
-        read_timeout=READ_SECONDS,
-        retries={"mode": "standard", "max_attempts": ATTEMPTS},
+        read_timeout=FUNCTION_SECONDS if invokes else READ_SECONDS,
+        retries={"mode": "standard", "total_max_attempts": 1 if invokes else ATTEMPTS + 1},
         tcp_keepalive=True,
         signature_version="s3v4" if service == "s3" else None,
         s3={"addressing_style": "path"} if service == "s3" else None,

@@ -2,8 +2,9 @@
 
 OnwardError
 ├── StepError                what a tool may raise, or what its errors are classified into
-│   ├── Transient            ├── RateLimited(retry_after)
-│   ├── InvalidInput         ├── PermissionDenied
+│   ├── Transient ─ RateLimited(retry_after), SandboxUnavailable
+│   ├── InvalidInput ─ CodeFailed(kind, line, stdout)
+│   ├── PermissionDenied
 │   ├── Fatal                └── OutcomeUnknown
 ├── RequestError             what the HTTP API answers
 │   ├── InvalidRequest ─ InvalidPlan
@@ -64,11 +65,36 @@ class RateLimited(Transient):
         self.retry_after = retry_after
 
 
+class SandboxUnavailable(Transient):
+    """The sandbox did not start or did not answer; nothing is known to be wrong with the code."""
+
+    code = "sandbox_unavailable"
+
+
 class InvalidInput(StepError):
     """The same input will fail the same way: fail at once."""
 
     code = "invalid_input"
     status = 422
+
+
+class CodeFailed(InvalidInput):
+    """Code that ran in the sandbox gave no value; the same code on the same data will not either.
+
+    `kind` is raised, timeout, memory, killed, output_too_large, not_json or syntax, `line` the
+    code's own where it is known, `stdout` the beginning of what it printed.
+    """
+
+    code = "code_failed"
+
+    def __init__(
+        self, message: str, kind: str = "raised", line: int | None = None, stdout: str = ""
+    ) -> None:
+        """Keep what a repair of the code needs to know."""
+        super().__init__(message)
+        self.kind = kind
+        self.line = line
+        self.stdout = stdout
 
 
 class PermissionDenied(StepError):

@@ -11,14 +11,17 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from onward.domain.errors import (
+        CodeFailed,
         Fatal,
         InvalidInput,
         OutcomeUnknown,
         PermissionDenied,
         RateLimited,
+        SandboxUnavailable,
         StepError,
         Transient,
     )
+    from onward.sandbox.modules import SANDBOX_MODULES
     from onward.sdk.artifact import Artifact
     from onward.sdk.context import StepContext
     from onward.sdk.converse import Model, converse
@@ -27,6 +30,7 @@ if TYPE_CHECKING:
 
 _HOME = {
     "Artifact": "onward.sdk.artifact",
+    "CodeFailed": "onward.domain.errors",
     "Fatal": "onward.domain.errors",
     "InvalidInput": "onward.domain.errors",
     "Model": "onward.sdk.converse",
@@ -34,6 +38,8 @@ _HOME = {
     "PermissionDenied": "onward.domain.errors",
     "RateLimited": "onward.domain.errors",
     "Retry": "onward.sdk.tools",
+    "SANDBOX_MODULES": "onward.sandbox.modules",
+    "SandboxUnavailable": "onward.domain.errors",
     "Step": "onward.sdk.workflow",
     "StepContext": "onward.sdk.context",
     "StepError": "onward.domain.errors",
@@ -47,7 +53,9 @@ _HOME = {
 }
 
 __all__ = [
+    "SANDBOX_MODULES",
     "Artifact",
+    "CodeFailed",
     "Fatal",
     "InvalidInput",
     "Model",
@@ -55,6 +63,7 @@ __all__ = [
     "PermissionDenied",
     "RateLimited",
     "Retry",
+    "SandboxUnavailable",
     "Step",
     "StepContext",
     "StepError",

@@ -5,11 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
+from onward.domain.errors import Fatal
 from onward.domain.model import Usage, attempt_id
+from onward.sandbox.job import MEMORY, TIMEOUT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from onward.domain.model import Json
     from onward.sdk.artifact import Artifact
     from onward.sdk.converse import Model
 
@@ -28,6 +31,27 @@ class Artifacts(Protocol):
     def put_first(self, key: str, name: str, body: bytes, content_type: str) -> Artifact:
         """Store under a key unless it is taken; return what the key holds."""
         ...
+
+
+class Sandbox(Protocol):
+    """Where code runs that nobody has read: it can compute, and nothing else."""
+
+    def __call__(
+        self, code: str, data: Json, *, timeout: float = TIMEOUT, memory: int = MEMORY
+    ) -> Json:
+        """Run Python source that defines `run(data)` and return what `run` returned.
+
+        The code may import `onward.sdk.SANDBOX_MODULES`; there is no file, network, process
+        or variable. `timeout` in seconds, at most 60; `memory` in MB, 64 to 512; the result at
+        most 256 KB of JSON. Raises CodeFailed, an InvalidInput, with kind, line and message;
+        InvalidInput for bounds or data that cannot be; SandboxUnavailable, a Transient.
+        """
+        ...
+
+
+def no_sandbox(*_: object, **__: object) -> Json:
+    """Stand where there is no sandbox; raises Fatal."""
+    raise Fatal("this worker has no sandbox to run code in")
 
 
 class Log(Protocol):
@@ -62,6 +86,7 @@ class StepContext:
     report: Callable[[float, str], None]
     spent: Usage = field(default_factory=Usage)
     models: Sequence[Model] = ()
+    sandbox: Sandbox = no_sandbox
     drills: bool = False
     _reported_at: float = 0.0
 

@@ -8,12 +8,15 @@ from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from onward.domain.errors import InvalidInput
+from onward.sandbox.job import MEMORY, TIMEOUT, Job
+from onward.sandbox.run import Cell
 from onward.sdk.artifact import Artifact
 from onward.sdk.context import StepContext
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from onward.domain.model import Json
     from onward.sdk.converse import Model
 
 
@@ -61,6 +64,11 @@ class MemoryLog:
         self.lines.append((message, fields))
 
 
+def sandbox(code: str, data: Json, *, timeout: float = TIMEOUT, memory: int = MEMORY) -> Json:
+    """Run code in a real child process, as `run_sandbox` does."""
+    return Cell().run(Job(code, data, timeout, memory)).result()
+
+
 def context(
     *,
     step_id: str = "step",
@@ -82,4 +90,5 @@ def context(
         report=lambda _fraction, _note: None,
         models=models,
         drills=drills,
+        sandbox=sandbox,
     )
