@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from hashlib import sha256
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -52,6 +53,9 @@ def test_an_upload_is_named_and_comes_back(acme: Caller) -> None:
         ({"name": "a", "size": -1}, ["/size"]),
         ({"name": "a", "size": 1024**3 + 1}, ["/size"]),
         ({"name": "a", "size": True}, ["/size"]),
+        ({"name": "a", "size": 1, "sha256": "A" * 64}, ["/sha256"]),
+        ({"name": "a", "size": 1, "sha256": 64}, ["/sha256"]),
+        ({"name": "a", "size": 1, "a/b": 1}, ["/a~1b"]),
         ([], [""]),
     ],
 )
@@ -59,6 +63,29 @@ def test_an_upload_is_bounded(acme: Caller, body: Any, pointers: list[str]) -> N
     """Name and size are checked before there is a place."""
     reply = acme.post("/uploads", body)
     assert pointers == [fault["pointer"] for fault in reply.body["errors"]]
+
+
+def test_the_same_file_has_the_same_reference(acme: Caller) -> None:
+    """Made of name and content where the digest is given; else each upload has its own."""
+    digest = sha256(b"abc").hexdigest()
+    whole = {"name": "a.txt", "size": 3, "sha256": digest}
+    bodies = [whole, whole, whole | {"name": "b.txt"}, whole | {"sha256": digest[::-1]}]
+    bodies += [{"name": "a.txt", "size": 3}] * 2
+    first, again, *others = [acme.post("/uploads", body).body["artifact"]["ref"] for body in bodies]
+    assert first == again
+    assert len({first, *others}) == 5
+
+
+def test_only_the_announced_bytes_are_taken(acme: Caller) -> None:
+    """Length and digest are signed: S3 refuses a PUT whose headers differ, or whose body does."""
+    digest = sha256(b"abc").hexdigest()
+    place = acme.post("/uploads", {"name": "a.txt", "size": 3, "sha256": digest}).body
+    (signed,) = parse_qs(urlsplit(place["upload_url"]).query)["X-Amz-SignedHeaders"]
+    assert {"content-length", "x-amz-checksum-sha256"} <= set(signed.split(";"))
+    assert (
+        "ungWv48Bz+pBQUDeXa4iI7ADYaOWF3qctBD/YfIAFa0="
+        == (place["headers"]["x-amz-checksum-sha256"])
+    )
 
 
 @pytest.mark.parametrize("ref", ["art_x", "nonsense", "art_..%2f..", "upl_", "x" * 3000])

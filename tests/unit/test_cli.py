@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -113,7 +114,8 @@ def test_run_uploads_files_and_passes_their_artifacts(api: ScriptedApi, tmp_path
     assert done.exit_code == 0
     assert "onward watch run_1" in done.stdout
     assert [asked.path for asked in api.asked] == ["/uploads", "/put", "/runs"]
-    assert api.asked[0].json() == {"name": "book.xlsx", "size": 7}
+    digest = sha256(b"content").hexdigest()
+    assert api.asked[0].json() == {"name": "book.xlsx", "size": 7, "sha256": digest}
     assert api.asked[1].body == b"content"
     assert api.asked[2].json()["input"] == {"file": artifact}
 

@@ -47,7 +47,7 @@ def read_run_request(body: Json, catalogue: Catalogue) -> RunRequest:
     """Check a body; raises InvalidRequest, or InvalidPlan when the plan has part in it."""
     if not isinstance(body, dict):
         raise InvalidRequest("the body is a JSON object", (Fault("", "not an object"),))
-    faults = [Fault(_pointer(k), f"unknown key {k!r}") for k in sorted(body.keys() - _KEYS)]
+    faults = [Fault(pointer(k), f"unknown key {k!r}") for k in sorted(body.keys() - _KEYS)]
     deadline = _deadline(body.get("deadline_seconds"), faults)
     labels = _labels(body.get("labels"), faults)
     budget = _budget(body.get("budget"), faults)
@@ -104,10 +104,10 @@ def _labels(value: Json, faults: list[Fault]) -> dict[str, str]:
     kept: dict[str, str] = {}
     for name, text in value.items():
         if not _LABEL.fullmatch(name):
-            faults.append(Fault(_pointer("labels", name), f"a label matches {_LABEL.pattern}"))
+            faults.append(Fault(pointer("labels", name), f"a label matches {_LABEL.pattern}"))
         if not isinstance(text, str) or len(text) > MAX_LABEL:
             message = f"a label is text of at most {MAX_LABEL} characters"
-            faults.append(Fault(_pointer("labels", name), message))
+            faults.append(Fault(pointer("labels", name), message))
         else:
             kept[name] = text
     return kept
@@ -120,7 +120,7 @@ def _budget(value: Json, faults: list[Fault]) -> dict[str, Any]:
         faults.append(Fault("/budget", 'budget is an object of "tokens" and "retries"'))
         return {}
     unknown = sorted(value.keys() - _BUDGET.keys())
-    faults.extend(Fault(_pointer("budget", name), f"unknown key {name!r}") for name in unknown)
+    faults.extend(Fault(pointer("budget", name), f"unknown key {name!r}") for name in unknown)
     for name, most in _BUDGET.items():
         given = value.get(name)
         whole = isinstance(given, int) and not isinstance(given, bool)
@@ -139,6 +139,6 @@ def _said(faults: list[Fault]) -> str:
     )
 
 
-def _pointer(*parts: str) -> str:
+def pointer(*parts: str) -> str:
     """Return a JSON Pointer (RFC 6901)."""
     return "".join("/" + part.replace("~", "~0").replace("/", "~1") for part in parts)

@@ -2,12 +2,13 @@
 
 art_<sha256>   {tenant}/artifacts/<sha256>    content addressed, by tools
 pub_<sha256>   {tenant}/published/<sha256>    first write wins under an idempotency key
-upl_<id>       {tenant}/uploads/<id>          presigned, by clients
+upl_<id>       {tenant}/uploads/<id>          presigned, by clients; random, or of name and content
 pay_<sha256>   {tenant}/payloads/<sha256>     inputs and outputs over 4 KB
 """
 
 from __future__ import annotations
 
+from base64 import b64encode
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, Final
@@ -100,13 +101,25 @@ class Blobs:
         name = unquote(answer.get("Metadata", {}).get("name", ""))
         return Blob(ref, name, answer["ContentLength"], answer.get("ContentType", ""))
 
-    def presign_put(self, ref: str, name: str, content_type: str) -> tuple[str, dict[str, str]]:
-        """Return a URL that takes the bytes for 15 minutes, and the headers to send with them."""
-        request = self._object(ref, name, content_type)
+    def presign_put(self, blob: Blob, digest: str | None = None) -> tuple[str, dict[str, str]]:
+        """Return a URL that takes a blob's bytes for 15 minutes, and the headers to send with them.
+
+        The length is signed, and the SHA-256 (hex) where it is given: S3 refuses other bytes.
+        The length is not among the headers, for browsers set it and let nobody else do so.
+        """
+        request = self._object(blob.ref, blob.name, blob.content_type)
+        headers = {
+            "content-type": blob.content_type,
+            "x-amz-meta-name": request["Metadata"]["name"],
+        }
+        if digest is not None:
+            request["ChecksumSHA256"] = b64encode(bytes.fromhex(digest)).decode()
+            headers["x-amz-checksum-sha256"] = request["ChecksumSHA256"]
         url: str = self._client.generate_presigned_url(
-            "put_object", Params=request, ExpiresIn=PRESIGNED_SECONDS
+            "put_object",
+            Params=request | {"ContentLength": blob.size},
+            ExpiresIn=PRESIGNED_SECONDS,
         )
-        headers = {"content-type": content_type, "x-amz-meta-name": request["Metadata"]["name"]}
         return url, headers
 
     def presign_get(self, blob: Blob) -> str:

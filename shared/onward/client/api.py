@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Self
 
 from onward.client.wire import BackOff, Wire
@@ -92,8 +93,13 @@ class Onward:
                 return
 
     def upload(self, name: str, body: bytes) -> Artifact:
-        """Store bytes and return the reference to pass as input."""
-        place = self._wire.ask("POST", "/uploads", json={"name": name, "size": len(body)})
+        """Store bytes and return the reference to pass as input.
+
+        The same bytes under the same name have the same reference, whoever of a tenant stores
+        them: a run that is submitted again with its file and its key is the same run.
+        """
+        described = {"name": name, "size": len(body), "sha256": sha256(body).hexdigest()}
+        place = self._wire.ask("POST", "/uploads", json=described)
         self._wire.send_bytes(place["upload_url"], body, place.get("headers") or {})
         artifact: Artifact = place["artifact"]
         return artifact
