@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 import json
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
+from threading import Event
+from time import sleep
 from typing import Any
 
 import pytest
@@ -16,7 +18,6 @@ from onward.domain.errors import (
     IdempotencyInProgress,
     IdempotencyKeyReused,
     InvalidRequest,
-    OnwardError,
     RequestError,
 )
 
@@ -96,6 +97,7 @@ def test_the_first_caller_dies_before_its_commit(
     with pytest.raises(IdempotencyInProgress) as caught:
         submit(service, HELLO, key="k")
     assert (409, True) == (caught.value.status, caught.value.retryable)
+    assert 1 < sum(time.naps) <= 2
     past_deadline(dynamodb)
     assert {submit(service, HELLO, key="k")} == runs(dynamodb)
 
@@ -142,26 +144,42 @@ def test_a_racing_submission_is_found_through_the_refusal(
     assert {mine} == runs(dynamodb)
 
 
+def test_whoever_comes_second_waits_for_the_first(
+    service: Service, dynamodb: Any, time: Time
+) -> None:
+    """The first holds the lock and has not committed: its run is the answer, not a 409."""
+    waits, committed = Event(), Event()
+
+    def pause(seconds: float) -> None:
+        waits.set()
+        assert committed.wait(5)
+
+    def come_second() -> None:
+        second.append(pool.submit(submit, patient, HELLO, "k"))
+        assert waits.wait(5)
+
+    second: list[Future[str]] = []
+    patient = replace(new_service(new_client("dynamodb"), time), sleep=pause)
+    with ThreadPoolExecutor(1) as pool:
+        with faults.meanwhile(dynamodb, "TransactWriteItems", come_second):
+            first = submit(service, HELLO, key="k")
+        committed.set()
+        assert first == second[0].result()
+
+
 @pytest.mark.parametrize("fast_path", [True, False])
 def test_twenty_at_once_are_one_run(aws: None, time: Time, fast_path: bool) -> None:
-    """Whoever of twenty processes gets an answer gets the same run, also without Powertools."""
+    """All of twenty processes answer with the same run, also without Powertools."""
     clients = [new_client("dynamodb") for _ in range(20)]
-    services = [new_service(client, time) for client in clients]
+    services = [replace(new_service(client, time), sleep=sleep) for client in clients]
     if not fast_path:
         numbered = zip(services, clients, range(20), strict=True)
         services = [without_lock(*process) for process in numbered]
 
-    def call(service: Service) -> str | type[OnwardError]:
-        try:
-            return submit(service, HELLO, key="k")
-        except IdempotencyInProgress as error:
-            return type(error)
-
     with faults.one_at_a_time(*clients), ThreadPoolExecutor(20) as pool:
-        answers = list(pool.map(call, services))
+        answers = list(pool.map(lambda service: submit(service, HELLO, "k"), services))
     (run_id,) = runs(clients[0])
-    assert {run_id} == {answer for answer in answers if answer is not IdempotencyInProgress}
-    assert fast_path or IdempotencyInProgress not in answers
+    assert [run_id] * 20 == answers
     assert run_id == submit(services[0], HELLO, key="k")
 
 

@@ -4,7 +4,8 @@
     ──────────────────          ─────────────              ────────────────────
     none                        none                       a new run; both are written
     none (expired, deleted)     run 1                      run 1
-    in progress                 none                       409, try again
+    in progress                 none, for 2 s              409, try again
+    in progress                 run 1, within 2 s          run 1
     in progress (caller died)   run 1                      run 1
     completed: run 1            run 1                      run 1
 
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
     from onward.domain.model import Json
 
 MAX_KEY: Final = 255
+
+_PAUSES: Final = (0.05, 0.1, 0.2, 0.35, 0.55, 0.75)
+"""Seconds, 2 in all."""
 
 _QUOTED: Final = re.compile(r'"((?:[ !#-\[\]-~]|\\["\\])*)"')
 _BARE: Final = re.compile(r"[!#-+\--:<-\[\]-~]+")
@@ -66,7 +70,8 @@ def submit_once(service: Service, tenant: str, key: KeyOfRequest, submit: Callab
     """Return the id of the key's run, made by `submit` unless there is one.
 
     Raises IdempotencyKeyReused when it has another body's run, IdempotencyInProgress when the
-    first request is under way and has not committed, or whatever `submit` raises but KeyTaken.
+    first request is under way and does not commit within 2 s, or whatever `submit` raises but
+    KeyTaken.
     """
 
     def work() -> dict[str, Any]:
@@ -76,7 +81,7 @@ def submit_once(service: Service, tenant: str, key: KeyOfRequest, submit: Callab
     try:
         answer = service.once(f"{tenant}/{key.key}", work)
     except InFlight:
-        found = _found(service, tenant, key)
+        found = _awaited(service, tenant, key)
         if found is None:
             raise IdempotencyInProgress(
                 "the first request with this Idempotency-Key is under way"
@@ -87,6 +92,20 @@ def submit_once(service: Service, tenant: str, key: KeyOfRequest, submit: Callab
     if answer["digest"] != key.digest:
         raise IdempotencyKeyReused("this Idempotency-Key came before with another body")
     return str(answer["run_id"])
+
+
+def _awaited(service: Service, tenant: str, key: KeyOfRequest) -> tuple[str, str] | None:
+    """Return the key's run once its row is there; None when it takes longer than the pauses.
+
+    A commit takes some 20 ms, so callers who race with the first one are all answered.
+    """
+    found = _found(service, tenant, key)
+    for pause in _PAUSES:
+        if found is not None:
+            break
+        service.sleep(pause)
+        found = _found(service, tenant, key)
+    return found
 
 
 def _found(service: Service, tenant: str, key: KeyOfRequest) -> tuple[str, str] | None:
