@@ -106,7 +106,7 @@ def test_a_problem_says_what_when_and_where(acme: Caller) -> None:
     assert detail.startswith("/x: unknown key 'x'; /workflow: there is no workflow 'nope'")
     assert {
         "type": "about:blank",
-        "title": "Unprocessable Entity",
+        "title": "Unprocessable Content",
         "status": 422,
         "code": "invalid_request",
         "retryable": False,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from http import HTTPStatus
 from typing import Any, Final
 
 from onward.aws.failures import may_pass
@@ -17,6 +16,21 @@ from onward.domain.errors import (
 )
 
 PROBLEM_JSON: Final = "application/problem+json"
+
+TITLES: Final = {
+    400: "Bad Request",
+    401: "Unauthorized",
+    403: "Forbidden",
+    404: "Not Found",
+    405: "Method Not Allowed",
+    409: "Conflict",
+    410: "Gone",
+    413: "Content Too Large",
+    422: "Unprocessable Content",
+    500: "Internal Server Error",
+    503: "Service Unavailable",
+}
+"""Every status of ours in the words of RFC 9110; those of `http` differ between Pythons."""
 
 _RETRY_SECONDS: Final = "1"
 
@@ -68,7 +82,7 @@ def defect(request_id: str) -> Answer:
 def _document(code: str, status: int, detail: str, *, retryable: bool) -> dict[str, Any]:
     return {
         "type": "about:blank",
-        "title": HTTPStatus(status).phrase,
+        "title": TITLES[status],
         "status": status,
         "detail": detail,
         "code": code,
