@@ -18,9 +18,9 @@ from onward.sdk import (
     Transient,
     converse,
 )
-from onward.sdk.converse import inlined
+from onward.sdk.conversation import inlined
 from onward.sdk.testing import context
-from onward.settings import SettingMissing, read
+from onward.settings import FUNCTION_FIELDS, OPTIONAL, SettingMissing, read, variable
 from pydantic import BaseModel, Field
 
 from tests.unit.bedrock import HANGS, Answer, Bedrock, refuses, says, serve, stops
@@ -226,12 +226,7 @@ def test_a_schema_is_unfolded() -> None:
     assert "$defs" not in schema
 
 
-DATA = {
-    "ONWARD_RUNS_TABLE": "t",
-    "ONWARD_ARTIFACTS_BUCKET": "b",
-    "ONWARD_DRILLS": "0",
-    "ONWARD_IDEMPOTENCY_TABLE": "i",
-}
+GIVEN = {variable(field): "x" for field in FUNCTION_FIELDS["execute_step"] - OPTIONAL}
 
 
 @pytest.mark.parametrize(
@@ -242,6 +237,6 @@ def test_models_are_optional_and_may_be_several(
     given: dict[str, str], expected: tuple[str, ...]
 ) -> None:
     """No model is a setting too; anything else that is missing is told."""
-    assert expected == read("execute_step", DATA | given).model_names
-    with pytest.raises(SettingMissing, match=r"ONWARD_DRILLS$"):
-        read("execute_step", {k: v for k, v in DATA.items() if k != "ONWARD_DRILLS"} | given)
+    assert expected == read("execute_step", GIVEN | given).model_names
+    with pytest.raises(SettingMissing, match=r"needs ONWARD_DRILLS$"):
+        read("execute_step", {k: v for k, v in GIVEN.items() if k != "ONWARD_DRILLS"} | given)

@@ -122,7 +122,7 @@ def about_liability(sentence: str, heading: str) -> Iterator[Said]:
         what = (
             money.text
             if money
-            else fees[1].strip()
+            else fees[1].strip(" .;")
             if fees
             else "a limit that is described in words"
         )

@@ -37,6 +37,7 @@ _END: Final = re.compile(
     r"|\swhose\b|\swith (?:its|offices|registered)\b|\shaving\b|\sof\s\d|\sresiding\b"
 )
 _QUOTES: Final = re.compile(r"[“”\"]")
+_ABBREVIATED: Final = re.compile(r"\b(?:Inc|Ltd|Co|Corp|Jr|Sr|[A-Z])\.$")
 _SENTENCE: Final = re.compile(r"\w{4,}\. [A-Z]|\b(?:shall|will|has|have|are|is)\b")
 _NOT_A_PARTY: Final = re.compile(
     r"agreement|contract|party|parties|effective|date|term|service", re.IGNORECASE
@@ -95,6 +96,8 @@ def _name(text: str) -> str | None:
     joined = _SUFFIX.sub("\0", bare)
     end = _END.search(joined)
     name = joined[: end.start() if end else len(joined)].replace("\0", ", ").strip(" ,:;")
+    if name.endswith(".") and not _ABBREVIATED.search(name):
+        name = name[:-1]
     words = name.split()
     if not name or len(name) > NAME or _SENTENCE.search(name) or _NOT_A_PARTY.fullmatch(name):
         return None

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from onward.domain.model import Json, Step
     from onward.domain.protocol import View
     from onward.sdk.context import Log, Sandbox
-    from onward.sdk.converse import Model
+    from onward.sdk.conversation import Model
     from onward.sdk.tools import Tool
 
 OVERRUN: Final = 1.0

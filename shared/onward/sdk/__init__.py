@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from onward.sandbox.modules import SANDBOX_MODULES
     from onward.sdk.artifact import Artifact
     from onward.sdk.context import StepContext
-    from onward.sdk.converse import Model, converse
+    from onward.sdk.conversation import Model, converse
     from onward.sdk.tools import Retry, Tool, ToolRefused, tool
     from onward.sdk.workflow import Step, Workflow, ref
 
@@ -33,7 +33,7 @@ _HOME = {
     "CodeFailed": "onward.domain.errors",
     "Fatal": "onward.domain.errors",
     "InvalidInput": "onward.domain.errors",
-    "Model": "onward.sdk.converse",
+    "Model": "onward.sdk.conversation",
     "OutcomeUnknown": "onward.domain.errors",
     "PermissionDenied": "onward.domain.errors",
     "RateLimited": "onward.domain.errors",
@@ -47,7 +47,7 @@ _HOME = {
     "ToolRefused": "onward.sdk.tools",
     "Transient": "onward.domain.errors",
     "Workflow": "onward.sdk.workflow",
-    "converse": "onward.sdk.converse",
+    "converse": "onward.sdk.conversation",
     "ref": "onward.sdk.workflow",
     "tool": "onward.sdk.tools",
 }

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from onward.domain.model import Json
     from onward.sdk.artifact import Artifact
-    from onward.sdk.converse import Model
+    from onward.sdk.conversation import Model
 
 
 class Artifacts(Protocol):

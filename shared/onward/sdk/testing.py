@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from onward.domain.model import Json
-    from onward.sdk.converse import Model
+    from onward.sdk.conversation import Model
 
 
 @dataclass(slots=True)
