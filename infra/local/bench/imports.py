@@ -35,6 +35,7 @@ _SETTINGS: Final = {
     "AWS_DEFAULT_REGION": "us-east-1",
     "ONWARD_RUNS_TABLE": "runs",
     "ONWARD_IDEMPOTENCY_TABLE": "idempotency",
+    "ONWARD_SANDBOX_FUNCTION": "sandbox",
     "ONWARD_ARTIFACTS_BUCKET": "artifacts",
     "ONWARD_DRILLS": "0",
 }
