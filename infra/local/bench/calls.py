@@ -89,6 +89,7 @@ def _enter(stack: Stack) -> None:
         ONWARD_RUNS_TABLE=table,
         ONWARD_IDEMPOTENCY_TABLE=stack.outputs["IdempotencyTable"],
         ONWARD_ARTIFACTS_BUCKET=stack.outputs["ArtifactsBucket"],
+        ONWARD_SANDBOX_FUNCTION=stack.outputs["RunSandboxFunction"],
         ONWARD_DRILLS="0",
     )
 
