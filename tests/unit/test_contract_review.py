@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -29,22 +28,12 @@ from workflows.contract_review.models import (
 from workflows.contract_review.plan import contract_review
 from workflows.contract_review.reviewing import review_by_rules
 
-from tests.unit.bedrock import Bedrock, says, serve
+from tests.unit.bedrock import Bedrock, says
 from tests.unit.contracts import DOCX, STANCES, TEXT, Run, docx, terms_of
 from tests.unit.test_excel_report import Balance
 
 ROOT = Path(__file__).parents[2]
 EVIL = '<script>alert("x")</script>&'
-
-
-@pytest.fixture
-def bedrock(monkeypatch: pytest.MonkeyPatch) -> Iterator[Bedrock]:
-    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
-        monkeypatch.setenv(name, "made-up")
-    monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-west-1")
-    for served in serve():
-        monkeypatch.setenv("AWS_ENDPOINT_URL_BEDROCK_RUNTIME", served.url)
-        yield served
 
 
 def rated(stance: Any, **given: Severity) -> Review:

@@ -6,12 +6,13 @@ import json
 import re
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
-from onward.sdk import Artifact, InvalidInput
+from onward.sdk import Artifact, InvalidInput, Model
 from onward.sdk.catalogue import load_catalogue
 from onward.sdk.testing import MemoryArtifacts, context
 
@@ -29,9 +30,10 @@ class Run:
     """The workflow's steps by hand: each tool gets what the plan would hand it, as JSON."""
 
     artifacts: MemoryArtifacts = field(default_factory=MemoryArtifacts)
+    models: Sequence[Model] = ()
 
     def step(self, name: str, **request: Any) -> Any:
-        ctx = context(step_id=name)
+        ctx = context(step_id=name, models=self.models)
         ctx.artifacts = self.artifacts
         tool = load_catalogue().tools[name]
         return tool.round_trip(tool(ctx, tool.input_model.model_validate(request)))

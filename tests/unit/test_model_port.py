@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, Literal
 
 import pytest
@@ -23,7 +22,7 @@ from onward.sdk.testing import context
 from onward.settings import FUNCTION_FIELDS, OPTIONAL, SettingMissing, read, variable
 from pydantic import BaseModel, Field
 
-from tests.unit.bedrock import HANGS, Answer, Bedrock, refuses, says, serve, stops
+from tests.unit.bedrock import HANGS, Answer, Bedrock, refuses, says, stops
 
 NAME = "some.model-v1:0"
 GOOD = {"title": "Oranges", "stars": [{"colour": "red", "size": 3}]}
@@ -40,16 +39,6 @@ class Sky(BaseModel):
 
     title: str
     stars: list[Star]
-
-
-@pytest.fixture
-def bedrock(monkeypatch: pytest.MonkeyPatch) -> Iterator[Bedrock]:
-    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
-        monkeypatch.setenv(name, "made-up")
-    monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-west-1")
-    for served in serve():
-        monkeypatch.setenv("AWS_ENDPOINT_URL_BEDROCK_RUNTIME", served.url)
-        yield served
 
 
 def asking() -> StepContext:

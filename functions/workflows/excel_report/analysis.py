@@ -69,7 +69,8 @@ class Reading:
             report.columns.append(figures)
             for note in notes:
                 said.setdefault(note, []).append(column.name)
-        report.notes = [*table.notes, *_totals(self.totals), *_about_columns(said)]
+        noted = [*table.notes, *_totals(self.totals), *_about_columns(said)]
+        report.notes = [*self.job.remarks, *noted]
         report.chart = self.series.data(percents) if self.series else None
         return report
 

@@ -81,11 +81,12 @@ class ChartPlan(BaseModel):
 
 
 class Job(BaseModel):
-    """One table's analysis, as the planner ordered it."""
+    """One table's analysis, as the planner ordered it; `remarks` are for the reader."""
 
     table: TableFacts
     chart: ChartPlan | None = None
     preview_rows: int = 8
+    remarks: list[str] = []
 
 
 class PlanRequest(BaseModel):
@@ -95,9 +96,9 @@ class PlanRequest(BaseModel):
 
 
 class AnalysisPlan(BaseModel):
-    """One job a table; `planner` says who planned."""
+    """One job a table; `planner` says who planned: "rules", or the name of a model."""
 
-    planner: Literal["rules"]
+    planner: str
     jobs: list[Job]
     notes: list[str] = []
 

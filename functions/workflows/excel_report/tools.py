@@ -41,12 +41,16 @@ def inspect_workbook(ctx: StepContext, request: InspectRequest) -> Inspection:
     return found
 
 
-@tool(effect="read", timeout=30)
-def plan_analysis(_ctx: StepContext, request: PlanRequest) -> AnalysisPlan:
-    """Order one analysis a table, by rules."""
+@tool(effect="read", timeout=120)
+def plan_analysis(ctx: StepContext, request: PlanRequest) -> AnalysisPlan:
+    """Order one analysis a table: by a model where one is set, else by rules."""
+    from workflows.excel_report.model_planner import plan_by_model
     from workflows.excel_report.planner import plan_by_rules
 
-    return plan_by_rules(request.inspection)
+    if ctx.model is None:
+        return plan_by_rules(request.inspection)
+    ctx.progress(0.0, f"asking {ctx.model.name}")
+    return plan_by_model(ctx, ctx.model, request.inspection)
 
 
 @tool(effect="read", timeout=120)
