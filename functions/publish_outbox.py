@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """Publish a batch; the stream tries again from the record that is reported."""
     with log(context, records=len(event["Records"])) as line:
-        stopped_at = publish_outbox(event["Records"], start_queue())
+        stopped_at = publish_outbox(event["Records"], start_queue("publish_outbox"))
         if stopped_at is None:
             return {"batchItemFailures": []}
         line.warning("stopped", sequence_number=stopped_at)

@@ -22,7 +22,9 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
         with log(context, run_id=body["run_id"], generation=body["generation"]) as line:
             try:
                 end = until(context) - COMMIT_MARGIN
-                start_run(drive("start_run"), engine(), body["run_id"], body["generation"], end)
+                start_run(
+                    drive("start_run"), engine("start_run"), body["run_id"], body["generation"], end
+                )
             except Exception:  # noqa: BLE001 - redelivered, and kept in the DLQ in the end
                 line.exception("start failed")
                 failures.append({"itemIdentifier": record["messageId"]})

@@ -60,7 +60,7 @@ class Driver(Construct):
             ),
         )
         self._let_invoke(driven)
-        self._let_answer(driven.park)
+        self._let_park_answer(driven.park)
         acknowledge(
             self.machine,
             "SF1",
@@ -99,38 +99,46 @@ class Driver(Construct):
             " invoke every published version; each decision names its own.",
         )
 
-    def _let_answer(self, function: Function) -> None:
+    def _let_park_answer(self, park: Function) -> None:
         """Let a driven function settle task tokens, by a policy of its own.
 
         In the function's default policy the grant would be a cycle: the function waits for that
         policy, the policy for the machine, and the machine for the function.
         """
-        iam.Policy(
-            self,
-            "ParkAnswers",
-            roles=[function.role] if function.role else [],
-            statements=[
-                iam.PolicyStatement(
-                    actions=["states:SendTaskSuccess", "states:SendTaskFailure"],
-                    resources=[self.machine.state_machine_arn],
-                )
-            ],
+        roles = [park.role] if park.role else []
+        iam.Policy(self, "ParkAnswers", roles=roles, statements=[self._answering()])
+
+    def _answering(self) -> iam.PolicyStatement:
+        return iam.PolicyStatement(
+            actions=["states:SendTaskSuccess", "states:SendTaskFailure"],
+            resources=[self.machine.state_machine_arn],
         )
+
+    def let_answer(self, function: Function) -> None:
+        """Let a function that the driver does not invoke wake it where it is parked."""
+        function.add_to_role_policy(self._answering())
+
+    def let_look_after(self, function: Function) -> None:
+        """Let a function look at executions by name, and stop one that is stuck."""
+        self._let_executions(function, "states:DescribeExecution", "states:StopExecution")
 
     def let_start(self, starter: Function) -> None:
         """Let a function start executions and look at them by name."""
         self.machine.grant_start_execution(starter)
+        self._let_executions(starter, "states:DescribeExecution")
+
+    def _let_executions(self, function: Function, *actions: str) -> None:
         executions = Stack.of(self).format_arn(
             service="states",
             resource="execution",
             resource_name=f"{self.machine.state_machine_name}:*",
             arn_format=ArnFormat.COLON_RESOURCE_NAME,
         )
-        starter.add_to_role_policy(
-            iam.PolicyStatement(actions=["states:DescribeExecution"], resources=[executions])
+        function.add_to_role_policy(
+            iam.PolicyStatement(actions=list(actions), resources=[executions])
         )
         acknowledge(
-            starter,
+            function,
             "IAM5[Resource::arn:<AWS::Partition>:states:<AWS::Region>:<AWS::AccountId>:execution:"
             f"<{logical_id(self.machine)}.Name>:*]",
             "An execution is named after its run, which does not exist yet; only executions of"

@@ -19,6 +19,8 @@ from infra.http import TIMEOUT as HTTP_TIMEOUT
 from infra.http import Http
 from infra.models import let_ask
 from infra.outbox import START_TIMEOUT, Outbox
+from infra.patrol import TIMEOUT as PATROL_TIMEOUT
+from infra.patrol import Patrol
 from infra.state import State
 
 if TYPE_CHECKING:
@@ -58,9 +60,24 @@ class OnwardStack(Stack):
         self.driven: Final = self._driven()
         self.driver: Final = Driver(self, "Driver", self.driven)
         self._version: Final = self.driven.execute_step.current_version.function_arn
+        self.patrol: Final = Patrol(self, "Rounds")
+        self.patrol_function: Final = self._function(
+            "patrol",
+            self._data()
+            | {
+                "driver_arn": self.driver.machine.state_machine_arn,
+                "start_queue_url": self.outbox.start.queue_url,
+                "patrol_parameter": self.patrol.interval.parameter_name,
+            },
+            timeout=PATROL_TIMEOUT,
+        )
         self.http_api: Final = self._function(
             "http_api",
-            self._tables() | {"execute_step_version": self._version},
+            self._tables()
+            | {
+                "execute_step_version": self._version,
+                "patrol_function": self.patrol_function.function_arn,
+            },
             timeout=HTTP_TIMEOUT,
         )
         self.start_run: Final = self._function(
@@ -89,7 +106,7 @@ class OnwardStack(Stack):
                     "sandbox_function": self.run_sandbox.function_arn,
                 },
                 timeout=STEP_TIMEOUT,
-                memory=1024,
+                memory=STEP_MEMORY,
             ),
             recover=self._function("recover", self._data(), timeout=60),
             settle=self._function("settle", self._data(), timeout=60),
@@ -144,18 +161,25 @@ class OnwardStack(Stack):
         self.outbox.publish(self.state.runs, self.publish_outbox)
         self.outbox.consume(self.start_run)
         self.driver.let_start(self.start_run)
+        self.driver.let_look_after(self.patrol_function)
+        self.driver.let_answer(self.http_api)
+        self.driver.let_answer(self.patrol_function)
+        self.outbox.start.grant_send_messages(self.patrol_function)
+        self.patrol.call(self.patrol_function, self.driver)
 
     def _grant(self) -> None:
         driven = self.driven
         # Whoever decides may have to resolve a step's input, and to keep it if it is large.
         deciding = (driven.execute_step, driven.recover, driven.settle, driven.park)
-        self.state.let_commit(self.http_api, self.start_run, *deciding)
+        self.state.let_commit(self.http_api, self.start_run, self.patrol_function, *deciding)
         self.state.let_list(self.http_api)
-        self.state.let_store(self.http_api, *deciding)
+        self.state.let_find_due(self.patrol_function)
+        self.state.let_store(self.http_api, self.patrol_function, *deciding)
         self.state.let_fetch(self.start_run)
         self.state.let_remember(self.http_api, driven.execute_step)
         let_ask(driven.execute_step, Settings(model_id=self._context("model")).model_names)
         let_invoke(driven.execute_step, self.run_sandbox)
+        let_invoke(self.http_api, self.patrol_function)
 
     def _watch(self) -> None:
         self.alarms.watch_dead_letters(*self.outbox.dead_letters)
@@ -193,6 +217,7 @@ class OnwardStack(Stack):
             "ParkFunction": self.driven.park,
             "PublishOutboxFunction": self.publish_outbox,
             "RunSandboxFunction": self.run_sandbox,
+            "PatrolFunction": self.patrol_function,
         }
         named = {name: function.function_name for name, function in functions.items()}
         for name, value in (values | named).items():

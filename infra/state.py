@@ -37,6 +37,7 @@ _REMEMBER: Final = (
 """What Powertools' idempotency layer calls."""
 
 BY_TENANT: Final = "by_tenant"
+DUE: Final = "due"
 
 _STRING: Final = dynamodb.AttributeType.STRING
 
@@ -67,6 +68,10 @@ class State(Construct):
     def let_list(self, function: Function) -> None:
         """Let a function list the runs of a tenant."""
         _grant(function, ("dynamodb:Query",), f"{self.runs.table_arn}/index/{BY_TENANT}")
+
+    def let_find_due(self, function: Function) -> None:
+        """Let a function find the runs at which somebody has to look."""
+        _grant(function, ("dynamodb:Query",), f"{self.runs.table_arn}/index/{DUE}")
 
     def let_remember(self, *functions: Function) -> None:
         """Let functions keep idempotency records."""
@@ -119,7 +124,7 @@ class State(Construct):
         )
         # Sparse: a run carries these two only while somebody must look at it when nothing moves.
         table.add_global_secondary_index(
-            index_name="due",
+            index_name=DUE,
             partition_key=dynamodb.Attribute(name="due_shard", type=_STRING),
             sort_key=dynamodb.Attribute(name="due_at", type=dynamodb.AttributeType.NUMBER),
             projection_type=dynamodb.ProjectionType.KEYS_ONLY,

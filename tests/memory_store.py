@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from onward.domain.effects import EffectState
 from onward.domain.errors import Conflict
 from onward.domain.machine import decide, submit
-from onward.domain.model import Effect, EffectState, Payload, child_id
+from onward.domain.machine.ledger import proven
+from onward.domain.model import Payload, child_id
 from onward.domain.plan import outputs_needed
 from onward.domain.protocol import Complete, Resolved, RowsMissing, View
 from onward.domain.template import Unresolved, resolve
@@ -21,9 +23,13 @@ from onward.domain.template import Unresolved, resolve
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from onward.domain.effects import Effect
+    from onward.domain.incidents import Incident
     from onward.domain.model import Event, Json, PlannedStep, Run, Step
     from onward.domain.plan import CompiledPlan
     from onward.domain.protocol import Claim, Command, Outcome
+
+    Row = TypeVar("Row", Run, Effect)
 
 
 @dataclass(slots=True)
@@ -36,6 +42,7 @@ class MemoryStore:
     steps: dict[str, Step] = field(default_factory=dict)
     effects: dict[str, Effect] = field(default_factory=dict)
     events: list[Event] = field(default_factory=list)
+    incidents: list[Incident] = field(default_factory=list)
     watch: Callable[[MemoryStore, Outcome], None] = lambda _store, _outcome: None
 
     @classmethod
@@ -49,13 +56,13 @@ class MemoryStore:
         rows = {planned.key: planned for planned in (*plan.steps, plan.roots)}
         return cls(run, rows, run_input, events=[event])
 
-    def carry_out(self, command: Command, generation: int, now: float) -> Outcome:
+    def carry_out(self, command: Command, generation: int | None, now: float) -> Outcome:
         """Decide on what is stored now, and commit it."""
         outcome = self.decided(command, generation, now)
         self.commit(outcome)
         return outcome
 
-    def decided(self, command: Command, generation: int, now: float) -> Outcome:
+    def decided(self, command: Command, generation: int | None, now: float) -> Outcome:
         """Decide on what is stored now, reading whatever rows turn out to be needed."""
         view = View(self.run)
         while True:
@@ -79,20 +86,38 @@ class MemoryStore:
             if _marks(held) != _marks(before):
                 raise Conflict(f"effect {after.step_id} moved")
         self.watch(self, outcome)
-        self.run = outcome.run
+        self.run = _changed(self.run, outcome.before, outcome.run)
         self.steps |= {new.step_id: new for _, new in outcome.steps}
         for before, after in outcome.effects:
-            self.effects[after.step_id] = _changed(self.effects.get(after.step_id), before, after)
+            held = self.effects.get(after.step_id)
+            self.effects[after.step_id] = _changed(held or after, before or after, after)
         self.events += outcome.events
+        self.incidents += outcome.incidents
 
     def mark_sent(self, step_id: str, fence: int, now: float) -> bool:
         """Mark a write before it is sent; False: it may not be sent."""
+        return self._mark(step_id, fence, sent_at=now)
+
+    def mark_resent(self, step_id: str, fence: int, now: float) -> bool:
+        """Mark a send after a probe proved that none before it was applied; as `mark_sent`."""
+        effect = self.effects[step_id]
+        proofs = effect.proofs + 1
+        known = {"key": proven(effect.key, proofs), "proofs": proofs}
+        return self._mark(step_id, fence, sent_at=now, unknown_since=None, quiet_at=None, **known)
+
+    def _mark(self, step_id: str, fence: int, **values: Any) -> bool:
         effect = self.effects[step_id]
         if effect.fence != fence or (effect.sent_fence or 0) >= fence:
             return False
-        self.effects[step_id] = replace(
-            effect, sent_fence=fence, sent_at=now, state=EffectState.SENT
-        )
+        sent = replace(effect, sent_fence=fence, state=EffectState.SENT)
+        self.effects[step_id] = replace(sent, **values)
+        return True
+
+    def keep_token(self, seq: int, generation: int, token: str) -> bool:
+        """Store a parked driver's token if the run has not moved since it was read."""
+        if (self.run.seq, self.run.generation) != (seq, generation):
+            return False
+        self.run = replace(self.run, park_token=token)
         return True
 
     def keep_receipt(self, step_id: str, fence: int, receipt: Payload) -> None:
@@ -142,10 +167,7 @@ def _marks(effect: Effect | None) -> tuple[int, int | None] | None:
     return None if effect is None else (effect.fence, effect.sent_fence)
 
 
-def _changed(held: Effect | None, before: Effect | None, after: Effect) -> Effect:
+def _changed(held: Row, before: Row, after: Row) -> Row:
     """Apply what an outcome changed, and leave what was written beside it."""
-    if held is None or before is None:
-        return after
-    names = [f.name for f in fields(Effect)]
-    pairs = {name: (getattr(before, name), getattr(after, name)) for name in names}
+    pairs = {f.name: (getattr(before, f.name), getattr(after, f.name)) for f in fields(after)}
     return replace(held, **{name: new for name, (old, new) in pairs.items() if old != new})

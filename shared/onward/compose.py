@@ -19,6 +19,7 @@ from onward.aws.run_store import RunStore
 from onward.settings import settings
 
 if TYPE_CHECKING:
+    from onward.app.patrol import Patrol
     from onward.app.run_code import RemoteSandbox
     from onward.aws.idempotency import Once
     from onward.aws.models import BedrockModel
@@ -67,11 +68,6 @@ def models() -> tuple[BedrockModel, ...]:
     return tuple(BedrockModel(name) for name in names)
 
 
-def allows_drills() -> bool:
-    """Return whether tools may rehearse faults on this stack."""
-    return settings("execute_step").allows_drills
-
-
 @cache
 def sandbox() -> RemoteSandbox:
     """Return the way to `run_sandbox`; its client is made by the first code that is run."""
@@ -90,16 +86,42 @@ def cell() -> Cell:
     return Cell()
 
 
-@cache
-def engine() -> Engine:
-    """Return the driver's executions, for the one function that starts them."""
-    return Engine(client("stepfunctions"), settings("start_run").driver_arn)
+def allows_drills() -> bool:
+    """Return whether tools may rehearse faults on this stack."""
+    return settings("execute_step").allows_drills
 
 
 @cache
-def start_queue() -> Queue:
+def engine(function: str) -> Engine:
+    """Return the driver's executions."""
+    return Engine(client("stepfunctions"), settings(function).driver_arn)
+
+
+@cache
+def start_queue(function: str) -> Queue:
     """Return the queue that start_run reads."""
-    return Queue(client("sqs"), settings("publish_outbox").start_queue_url)
+    return Queue(client("sqs"), settings(function).start_queue_url)
+
+
+@cache
+def watch() -> Patrol:
+    """Return what looking after runs takes."""
+    from onward.app.patrol import Patrol
+    from onward.aws.due import DueIndex
+
+    return Patrol(
+        drive=drive("patrol"),
+        engine=engine("patrol"),
+        due=DueIndex(client("dynamodb"), settings("patrol").runs_table),
+        start=lambda body: start_queue("patrol").send([body]),
+        wake=wake_driver,
+    )
+
+
+def patrol_seconds() -> int:
+    """Return the seconds between two rounds of the patrol, as the stack's parameter says now."""
+    name = settings("patrol").patrol_parameter
+    return int(client("ssm").get_parameter(Name=name)["Parameter"]["Value"])
 
 
 def wake_driver(token: str) -> bool:

@@ -11,11 +11,11 @@ from onward.app.http.api import Api
 from onward.app.service import Service
 from onward.app.submit_run import KEY_SECONDS
 from onward.aws.clients import client
+from onward.aws.functions import Function
 from onward.aws.idempotency import Once
-from onward.aws.run_reader import RunReader
-from onward.aws.run_store import RunStore
+from onward.aws.incidents import Incidents
 from onward.aws.tenants import Tenants
-from onward.compose import blobs
+from onward.compose import blobs, drive, wake_driver
 from onward.sdk.catalogue import Catalogue, load_catalogue
 from onward.settings import settings
 
@@ -28,8 +28,8 @@ def api() -> Api:
     held = settings(NAME)
     dynamodb = client("dynamodb")
     service = Service(
-        reader=RunReader(dynamodb, held.runs_table),
-        store=RunStore(dynamodb, held.runs_table),
+        drive=drive(NAME),
+        incidents=Incidents(dynamodb, held.runs_table),
         tenants=Tenants(dynamodb, held.runs_table),
         blobs=lambda tenant: blobs(held, tenant),
         once=Once(dynamodb, held.idempotency_table, "submit_run", KEY_SECONDS),
@@ -39,6 +39,8 @@ def api() -> Api:
         sleep=time.sleep,
         chance=random.random,
         entropy=os.urandom,
+        wake=wake_driver,
+        patrol=lambda: Function(lambda: client("lambda"), held.patrol_function).invoke({}),
     )
     return Api(service)
 

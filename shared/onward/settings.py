@@ -18,7 +18,7 @@ PREFIX: Final = "ONWARD_"
 _DATA: Final = frozenset({"runs_table", "artifacts_bucket", "drills"})
 
 FUNCTION_FIELDS: Final[Mapping[str, frozenset[str]]] = {
-    "http_api": _DATA | {"idempotency_table", "execute_step_version"},
+    "http_api": _DATA | {"idempotency_table", "execute_step_version", "patrol_function"},
     "start_run": _DATA | {"driver_arn"},
     "execute_step": _DATA | {"idempotency_table", "model_id", "sandbox_function"},
     "run_sandbox": frozenset(),
@@ -26,6 +26,7 @@ FUNCTION_FIELDS: Final[Mapping[str, frozenset[str]]] = {
     "settle": _DATA,
     "park": _DATA,
     "publish_outbox": frozenset({"start_queue_url"}),
+    "patrol": _DATA | {"driver_arn", "start_queue_url", "patrol_parameter"},
 }
 """Which function is given which fields. The template fills exactly these.
 
@@ -51,6 +52,8 @@ class Settings:
     driver_arn: str = ""
     execute_step_version: str = ""
     sandbox_function: str = ""
+    patrol_function: str = ""
+    patrol_parameter: str = ""
     drills: str = "0"
     model_id: str = ""
 

@@ -7,21 +7,15 @@ from collections import Counter
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
+from onward.domain.effects import EffectState
 from onward.domain.limits import MAX_FANS, MAX_LANES, MAX_WAITING
-from onward.domain.model import (
-    Cursor,
-    EffectState,
-    Run,
-    RunStatus,
-    StepStatus,
-    child_id,
-    step_of,
-)
+from onward.domain.model import Cursor, Run, RunStatus, StepStatus, child_id, step_of
 
 from tests.property.plans import BROKEN
 
 if TYPE_CHECKING:
-    from onward.domain.model import Effect, Step
+    from onward.domain.effects import Effect
+    from onward.domain.model import Step
     from onward.domain.protocol import Outcome
 
     from tests.memory_store import MemoryStore

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
-from onward.domain.model import MAIN_LANE, EffectState, RunStatus
+from onward.domain.effects import EffectState
+from onward.domain.model import MAIN_LANE, RunStatus
 from onward.domain.protocol import AttemptClosed, Begin, Complete, Recover, Report, Restart, Settle
 
 from tests.builders import payload, store_of

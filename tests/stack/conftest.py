@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from onward.client import Onward
 
 from infra.local.stack import Stack, down, up
-from onward.client import Onward
 from tests.stack.sandbox import free_port
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from onward.client import Event, Onward, OnwardProblem
 
 from infra.local.stack import Stack
-from onward.client import Event, Onward, OnwardProblem
 from tests.stack.workers import kill
 
 CALLERS = 20

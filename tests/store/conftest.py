@@ -12,12 +12,14 @@ import boto3
 import pytest
 from botocore.config import Config
 from moto import mock_aws
+from onward.app.carry_out import Drive
 from onward.app.http.api import Api
 from onward.app.keys import issue_key
 from onward.app.service import Service
 from onward.app.submit_run import KEY_SECONDS
 from onward.aws.blobs import Blobs
 from onward.aws.idempotency import Once
+from onward.aws.incidents import Incidents
 from onward.aws.run_reader import RunReader
 from onward.aws.run_store import RunStore
 from onward.aws.tenants import Tenants
@@ -101,8 +103,16 @@ def new_service(dynamodb: Any, time: Time) -> Service:
     once = Once(dynamodb, IDEMPOTENCY, "submit_run", KEY_SECONDS)
     once.begin(Context())
     return Service(
-        reader=RunReader(dynamodb, RUNS),
-        store=RunStore(dynamodb, RUNS),
+        drive=Drive(
+            reader=RunReader(dynamodb, RUNS),
+            store=RunStore(dynamodb, RUNS),
+            blobs=lambda tenant: Blobs(s3, BUCKET, tenant),
+            clock=time.clock,
+            new_id=lambda: token_bytes(8).hex(),
+            chance=lambda: 0.5,
+            sleep=time.sleep,
+        ),
+        incidents=Incidents(dynamodb, RUNS),
         tenants=Tenants(dynamodb, RUNS),
         blobs=lambda tenant: Blobs(s3, BUCKET, tenant),
         once=once,
@@ -112,6 +122,8 @@ def new_service(dynamodb: Any, time: Time) -> Service:
         sleep=time.sleep,
         chance=lambda: 0.5,
         entropy=token_bytes,
+        wake=lambda _token: False,
+        patrol=lambda: {"looked": 0, "repairs": {}},
     )
 
 

@@ -9,11 +9,10 @@ import pytest
 from boto3.dynamodb.types import TypeDeserializer
 from hypothesis import given
 from hypothesis import strategies as st
-from onward.aws import codec
+from onward.aws import codec, plan_codec
+from onward.domain.effects import Effect, EffectState
 from onward.domain.model import (
     Cursor,
-    Effect,
-    EffectState,
     Event,
     Failing,
     Failure,
@@ -149,13 +148,13 @@ def test_a_ledger_row(effect: Effect) -> None:
 @given(planned)
 def test_a_planned_step(step: PlannedStep) -> None:
     """Read back equal."""
-    assert step == codec.read_planned(sent(codec.plan_item(step)))
+    assert step == plan_codec.read_planned(sent(plan_codec.plan_item(step)))
 
 
 @given(submissions)
 def test_a_submission(submission: Submission) -> None:
     """Read back equal."""
-    assert submission == codec.read_submission(sent(codec.submission_item(submission)))
+    assert submission == plan_codec.read_submission(sent(plan_codec.submission_item(submission)))
 
 
 @given(events)

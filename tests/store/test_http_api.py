@@ -30,6 +30,7 @@ def deployed(aws: None, service: Service, monkeypatch: pytest.MonkeyPatch) -> It
         "idempotency_table": IDEMPOTENCY,
         "artifacts_bucket": BUCKET,
         "execute_step_version": "arn:execute_step:7",
+        "patrol_function": "patrol",
         "drills": "0",
     }
     assert FUNCTION_FIELDS["http_api"] == values.keys()

@@ -10,7 +10,7 @@ from onward.app.checkpoints import Outputs, Resolver, load
 from onward.app.meter import meter
 from onward.domain.errors import Conflict, Contended, RunNotFound
 from onward.domain.machine import decide
-from onward.domain.protocol import Complete, Fail, Recover, Report, RowsMissing, View
+from onward.domain.protocol import Complete, OfStep, RowsMissing, View
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -54,7 +54,7 @@ class Drive:
 def carry_out(
     drive: Drive,
     run_id: str,
-    generation: int,
+    generation: int | None,
     command: Command,
     until: float,
     view: View | None = None,
@@ -87,7 +87,7 @@ def carry_out(
 
 def look(drive: Drive, run_id: str, command: Command) -> View:
     """Read the run row and what a command certainly needs beside it, in one call."""
-    own = [command.step_id] if isinstance(command, Complete | Fail | Recover | Report) else []
+    own = [command.step_id] if isinstance(command, OfStep) else []
     return read_view(drive, run_id, steps=own)
 
 
@@ -111,7 +111,7 @@ def read_view(drive: Drive, run_id: str, *, steps: list[str], plan: Sequence[str
     return View(rows.run, plan=known, steps=rows.steps)
 
 
-def decided(drive: Drive, view: View, command: Command, generation: int) -> Outcome:
+def decided(drive: Drive, view: View, command: Command, generation: int | None) -> Outcome:
     """Decide, reading whatever rows the decision turns out to need."""
     while True:
         try:

@@ -7,11 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from onward.app.artifacts import TenantArtifacts
+from onward.app.call_tool import Call, call_tool
 from onward.app.carry_out import COMMIT_MARGIN, carry_out, read_view
-from onward.app.checkpoints import action_version, keep, load
-from onward.app.classify import classify
-from onward.aws import codec
-from onward.domain.errors import Conflict, Contended, Fatal, OutcomeUnknown
+from onward.domain.errors import Contended
 from onward.domain.model import attempt_id
 from onward.domain.protocol import AttemptClosed, Complete, Decision, Do, Fail, Report
 from onward.sdk.context import StepContext, no_sandbox
@@ -20,11 +18,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from onward.app.carry_out import Drive
-    from onward.domain.model import Json, Step
+    from onward.domain.model import Step
     from onward.domain.protocol import View
     from onward.sdk.context import Log, Sandbox
     from onward.sdk.conversation import Model
-    from onward.sdk.tools import Tool
 
 OVERRUN: Final = 1.0
 """Seconds past its deadline after which an attempt's process ends itself."""
@@ -62,8 +59,8 @@ class Worker:
     until: float
     end_process: Callable[[], None]
     models: Sequence[Model] = ()
-    sandbox: Sandbox = no_sandbox
     drills: bool = False
+    sandbox: Sandbox = no_sandbox
 
 
 def execute_step(worker: Worker, attempt: Attempt) -> Decision:
@@ -92,52 +89,14 @@ def execute_step(worker: Worker, attempt: Attempt) -> Decision:
 
 
 def _attempt(worker: Worker, attempt: Attempt, view: View, step: Step) -> Complete | Fail:
-    """Call the tool and turn whatever it does into a command."""
-    from onward.sdk.catalogue import load_tool  # Pydantic stays off the cold path
-
-    drive, planned = worker.drive, view.plan[attempt.plan_key]
-    blobs = drive.blobs(view.run.tenant)
-    watch = _end_at_deadline(worker, step, drive.clock())
+    """Call the tool while a watch sees to it that the process does not outlive the attempt."""
+    watch = _end_at_deadline(worker, step, worker.drive.clock())
     context = _context(worker, attempt, view, step)
-    sends = False
+    planned = view.plan[attempt.plan_key]
     try:
-        value = load(blobs, step.input)
-        tool = load_tool(planned.entry)
-        request = tool.input_model.model_validate(value)
-        context.idempotency_key = _key(attempt, action_version(planned.tool, value))
-        if planned.policy.writes:
-            _mark_sent(worker, attempt, view)
-            sends = True
-        output = keep(blobs, _round_trip(tool, tool(context, request)))
-    except AttemptClosed:
-        raise
-    except Exception as error:  # noqa: BLE001 - a tool is the outside
-        failure = classify(error, writes=sends)
-        return Fail(step.step_id, step.fence, failure, drive.chance(), context.spent)
+        return call_tool(Call(worker.drive, view, step, planned, context, worker.request_id))
     finally:
         watch.cancel()
-    return Complete(step.step_id, step.fence, output, context.spent)
-
-
-def _round_trip(tool: Tool, returned: object) -> Json:
-    """Return an output as a replay would see it."""
-    try:
-        return tool.round_trip(returned)
-    except ValueError as error:
-        wrong = OutcomeUnknown if tool.policy.writes else Fatal
-        raise wrong(f"{tool.name} returned something else than it declares: {error}") from error
-
-
-def _mark_sent(worker: Worker, attempt: Attempt, view: View) -> None:
-    """Mark a write before it is sent; refused means: do not send."""
-    drive = worker.drive
-    try:
-        row = drive.store.mark_sent(
-            attempt.run_id, attempt.step_id, attempt.fence, worker.request_id, drive.clock()
-        )
-    except Conflict as refused:
-        raise AttemptClosed(str(refused)) from refused
-    view.effects[attempt.step_id] = codec.read_effect(row)
 
 
 def _context(worker: Worker, attempt: Attempt, view: View, step: Step) -> StepContext:
@@ -153,14 +112,9 @@ def _context(worker: Worker, attempt: Attempt, view: View, step: Step) -> StepCo
         clock=drive.clock,
         report=lambda fraction, note: _report(drive, attempt, fraction, note),
         models=worker.models,
-        sandbox=worker.sandbox,
         drills=worker.drills,
+        sandbox=worker.sandbox,
     )
-
-
-def _key(attempt: Attempt, version: str) -> str:
-    """Return the action's key: the same for every attempt, as the ledger row has it."""
-    return f"{attempt.run_id}/{attempt.step_id}/{version}"
 
 
 def _report(drive: Drive, attempt: Attempt, fraction: float, note: str) -> None:

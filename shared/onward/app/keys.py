@@ -21,6 +21,7 @@ KEPT_SECONDS: Final = 60
 """How long a process goes on believing a key that was withdrawn meanwhile."""
 
 SUBMITTING: Final = frozenset({"submitter", "operator"})
+OPERATING: Final = frozenset({"operator"})
 
 _SECRET_BYTES: Final = 24
 _KEPT: Final = 256

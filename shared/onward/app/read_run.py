@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from onward.app.service import Service
-    from onward.domain.model import Effect, PlannedStep, Run, Step
+    from onward.domain.effects import Effect
+    from onward.domain.model import PlannedStep, Run, Step
 
 _RUN_ID: Final = re.compile(r"run_[A-Za-z0-9_-]{1,60}")
 _TRIES: Final = 4

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from onward.app.carry_out import Drive
     from onward.aws.blobs import Blobs
     from onward.aws.idempotency import Once
+    from onward.aws.incidents import Incidents
     from onward.aws.run_reader import RunReader
     from onward.aws.run_store import RunStore
     from onward.aws.tenants import Tenants
@@ -24,8 +26,8 @@ class Service:
     when a run is submitted and not before: it imports every workflow.
     """
 
-    reader: RunReader
-    store: RunStore
+    drive: Drive
+    incidents: Incidents
     tenants: Tenants
     blobs: Callable[[str], Blobs]
     once: Once
@@ -35,3 +37,15 @@ class Service:
     sleep: Callable[[float], None]
     chance: Callable[[], float]
     entropy: Callable[[int], bytes]
+    wake: Callable[[str], object]
+    patrol: Callable[[], dict[str, Any]]
+
+    @property
+    def reader(self) -> RunReader:
+        """Where runs are read."""
+        return self.drive.reader
+
+    @property
+    def store(self) -> RunStore:
+        """Where runs are written."""
+        return self.drive.store

@@ -9,12 +9,14 @@ from graphlib import TopologicalSorter
 from typing import TYPE_CHECKING, Any, Final
 
 from onward.aws.codec import iso
-from onward.domain.model import EffectState, RunStatus, StepStatus, step_of
+from onward.domain.effects import EffectState
+from onward.domain.model import RunStatus, StepStatus, step_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from onward.domain.model import Effect, Failing, Failure, PlannedStep, Run, Step, Submission
+    from onward.domain.effects import Effect
+    from onward.domain.model import Failing, Failure, PlannedStep, Run, Step, Submission
 
 OUTPUT_BYTES: Final = 1024 * 1024
 """Outputs that one snapshot carries; those after them are left out (a function's limit: 6 MB)."""

@@ -12,22 +12,19 @@ from dataclasses import asdict, fields
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+from onward.domain.effects import Effect, EffectState
+from onward.domain.incidents import Interruption
 from onward.domain.model import (
     Cursor,
-    Effect,
-    EffectState,
     Event,
     Failing,
     Failure,
     Fan,
     Payload,
-    PlannedStep,
-    Policy,
     Run,
     RunStatus,
     Step,
     StepStatus,
-    Submission,
     Usage,
     Wait,
 )
@@ -100,13 +97,15 @@ def _payload(name: str, payload: Payload | None) -> dict[str, object]:
     return {name: payload.text, f"{name}_ref": payload.ref}
 
 
-def _read_payload(name: str, row: dict[str, Any]) -> Payload | None:
+def read_payload(name: str, row: dict[str, Any]) -> Payload | None:
+    """Decode one payload; None when the row has none under the name."""
     if name not in row and f"{name}_ref" not in row:
         return None
     return Payload(row.get(name), row.get(f"{name}_ref"))
 
 
-def _optional(row: dict[str, Any], name: str, decode: Callable[[Any], Any]) -> Any:
+def optional(row: dict[str, Any], name: str, decode: Callable[[Any], Any]) -> Any:
+    """Decode a JSON attribute, if the row has it."""
     return decode(json.loads(row[name])) if name in row else None
 
 
@@ -117,6 +116,11 @@ def _scalars(model: type, structured: set[str]) -> tuple[str, ...]:
 
 def _usage(row: dict[str, Any]) -> Usage:
     return Usage(*json.loads(row["usage"])) if "usage" in row else Usage()
+
+
+def _lost(row: dict[str, Any]) -> Interruption | None:
+    found: Interruption | None = optional(row, "lost", lambda lost: Interruption(**lost))
+    return found
 
 
 def _bill(usage: Usage) -> list[int]:
@@ -136,6 +140,7 @@ _RUN_SCALARS: Final = _scalars(
         "waiting",
         "failing",
         "usage",
+        "lost",
     },
 )
 
@@ -154,6 +159,7 @@ def run_item(run: Run) -> Item:
         "waiting": {s: [w.kind.value, w.until] for s, w in run.waiting.items()},
         "failing": run.failing and asdict(run.failing),
         "usage": _bill(run.usage),
+        "lost": run.lost and asdict(run.lost),
     }
     return item(values)
 
@@ -175,12 +181,13 @@ def read_run(encoded: Item) -> Run:
         fans={key: Fan(*f) for key, f in held("fans", {}).items()},
         open=held("open", {}),
         waiting={s: Wait(StepStatus(k), u) for s, (k, u) in held("waiting", {}).items()},
-        failing=_optional(row, "failing", lambda f: Failing(Failure(**f["failure"]), f["step_id"])),
+        failing=optional(row, "failing", lambda f: Failing(Failure(**f["failure"]), f["step_id"])),
         usage=_usage(row),
+        lost=_lost(row),
     )
 
 
-_STEP_SCALARS: Final = _scalars(Step, {"status", "input", "output", "error", "usage"})
+_STEP_SCALARS: Final = _scalars(Step, {"status", "input", "output", "error", "usage", "lost"})
 
 
 def step_item(step: Step) -> Item:
@@ -191,6 +198,7 @@ def step_item(step: Step) -> Item:
         "status": step.status.value,
         "error": step.error and asdict(step.error),
         "usage": _bill(step.usage),
+        "lost": step.lost and asdict(step.lost),
     }
     return item(values)
 
@@ -201,10 +209,11 @@ def read_step(encoded: Item) -> Step:
     return Step(
         **{name: row[name] for name in _STEP_SCALARS if name in row},
         status=StepStatus(row["status"]),
-        input=_read_payload("input", row),
-        output=_read_payload("output", row),
-        error=_optional(row, "error", lambda e: Failure(**e)),
+        input=read_payload("input", row),
+        output=read_payload("output", row),
+        error=optional(row, "error", lambda e: Failure(**e)),
         usage=_usage(row),
+        lost=_lost(row),
     )
 
 
@@ -223,58 +232,8 @@ def read_effect(encoded: Item) -> Effect:
     return Effect(
         **{name: row[name] for name in _EFFECT_SCALARS if name in row},
         state=EffectState(row["state"]),
-        receipt=_read_payload("receipt", row),
+        receipt=read_payload("receipt", row),
     )
-
-
-def plan_item(step: PlannedStep) -> Item:
-    """Encode a planned step without its keys."""
-    return item(
-        {
-            "key": step.key,
-            "tool": step.tool,
-            "entry": step.entry,
-            "input": dumps(step.input),
-            "needs": list(step.needs),
-            "singles": list(step.singles),
-            "joins": [list(join) for join in step.joins],
-            "for_each": step.for_each,
-            "optional": step.optional or None,
-            "expands": step.expands or None,
-            "policy": asdict(step.policy) if step.tool else None,
-        }
-    )
-
-
-def read_planned(encoded: Item) -> PlannedStep:
-    """Decode a planned step."""
-    row = plain(encoded)
-    return PlannedStep(
-        key=row["key"],
-        tool=row.get("tool", ""),
-        entry=row.get("entry", ""),
-        input=json.loads(row["input"]),
-        needs=tuple(json.loads(row.get("needs", "[]"))),
-        singles=tuple(json.loads(row.get("singles", "[]"))),
-        joins=tuple((key, count) for key, count in json.loads(row.get("joins", "[]"))),
-        for_each=_optional(row, "for_each", lambda template: template),
-        optional=row.get("optional", False),
-        expands=row.get("expands", False),
-        policy=_optional(row, "policy", lambda policy: Policy(**policy)) or Policy(),
-    )
-
-
-def submission_item(submission: Submission) -> Item:
-    """Encode what was asked for."""
-    values: dict[str, object] = {"labels": submission.labels, "subject": submission.subject}
-    return item(values | _payload("input", submission.input))
-
-
-def read_submission(encoded: Item) -> Submission:
-    """Decode what was asked for."""
-    row = plain(encoded)
-    payload = _read_payload("input", row) or Payload("null")
-    return Submission(payload, json.loads(row.get("labels", "{}")), row.get("subject", ""))
 
 
 def event_item(event: Event, commit_id: str) -> Item:

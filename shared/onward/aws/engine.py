@@ -14,6 +14,7 @@ class Execution(StrEnum):
     STARTED = "started"
     ALIVE = "alive"
     CLOSED = "closed"
+    ABSENT = "absent"
 
 
 class Engine:
@@ -38,10 +39,24 @@ class Engine:
                 input=dumps({"run_id": run_id, "generation": generation}),
             )
         except self._client.exceptions.ExecutionAlreadyExists:
-            arn = f"{self.driver_arn.replace(':stateMachine:', ':execution:')}:{name}"
-            status = self._client.describe_execution(executionArn=arn)["status"]
-            return Execution.ALIVE if status == "RUNNING" else Execution.CLOSED
+            return self.state(run_id, generation)
         return Execution.STARTED
+
+    def state(self, run_id: str, generation: int) -> Execution:
+        """Tell whether a generation's execution is alive; ABSENT when there never was one."""
+        try:
+            found = self._client.describe_execution(executionArn=self._arn(run_id, generation))
+        except self._client.exceptions.ExecutionDoesNotExist:
+            return Execution.ABSENT
+        return Execution.ALIVE if found["status"] == "RUNNING" else Execution.CLOSED
+
+    def stop(self, run_id: str, generation: int) -> None:
+        """Abort a generation's execution; one that has ended stays as it ended."""
+        self._client.stop_execution(executionArn=self._arn(run_id, generation), error="overdue")
+
+    def _arn(self, run_id: str, generation: int) -> str:
+        machine = self.driver_arn.replace(":stateMachine:", ":execution:")
+        return f"{machine}:{run_id}-{generation}"
 
 
 def answer_token(client: Any, token: str) -> bool:

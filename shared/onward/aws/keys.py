@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 from zlib import crc32
 
+RUN_PREFIX: Final = "RUN#"
 RUN: Final = "RUN"
 SUBMISSION: Final = "SUBMISSION"
 PLAN: Final = "PLAN#"
@@ -19,7 +20,7 @@ DUE_SHARDS: Final = 8
 
 def run_pk(run_id: str) -> str:
     """Return the partition of a run."""
-    return f"RUN#{run_id}"
+    return RUN_PREFIX + run_id
 
 
 def tenant_pk(tenant: str) -> str:

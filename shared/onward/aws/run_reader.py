@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from onward.aws import codec, keys
+from onward.aws import codec, keys, plan_codec
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from onward.aws.codec import Item
-    from onward.domain.model import Effect, Event, PlannedStep, Run, Step, Submission
+    from onward.domain.effects import Effect
+    from onward.domain.model import Event, PlannedStep, Run, Step, Submission
 
 BATCH_KEYS: Final = 100
 
@@ -77,7 +78,7 @@ class RunReader:
     def plan(self, run_id: str) -> list[PlannedStep]:
         """Return all planned steps of a run, the rows that list roots included."""
         found = self._query(keys.run_pk(run_id), "begins_with(sk, :a)", {":a": keys.PLAN})
-        return [codec.read_planned(encoded) for encoded in found]
+        return [plan_codec.read_planned(encoded) for encoded in found]
 
     def steps(self, run_id: str) -> list[Step]:
         """Return all claimed steps of a run."""
@@ -139,9 +140,9 @@ def _file(rows: Rows, encoded: Item) -> None:
     if sk == keys.RUN:
         rows.run = codec.read_run(encoded)
     elif sk == keys.SUBMISSION:
-        rows.submission = codec.read_submission(encoded)
+        rows.submission = plan_codec.read_submission(encoded)
     elif sk.startswith(keys.PLAN):
-        planned = codec.read_planned(encoded)
+        planned = plan_codec.read_planned(encoded)
         rows.plan[planned.key] = planned
     elif sk.startswith(keys.STEP):
         step = codec.read_step(encoded)

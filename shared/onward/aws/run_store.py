@@ -6,13 +6,16 @@ from typing import TYPE_CHECKING, Any, Final
 
 from botocore.exceptions import ClientError
 
-from onward.aws import codec, keys
+from onward.aws import codec, keys, plan_codec
 from onward.aws.codec import SCHEMA, Item, item
 from onward.aws.failures import UNANSWERED
+from onward.aws.incidents import incident_item
+from onward.aws.run_marks import RunMarks
 from onward.domain.errors import Conflict
 
 if TYPE_CHECKING:
-    from onward.domain.model import Effect, Event, Payload, PlannedStep, Run, Step, Submission
+    from onward.domain.effects import Effect
+    from onward.domain.model import Event, PlannedStep, Run, Step, Submission
     from onward.domain.protocol import Outcome
 
 TRANSACTION_ITEMS: Final = 100
@@ -38,13 +41,8 @@ _THROTTLED: Final = frozenset(
 )
 
 
-class RunStore:
+class RunStore(RunMarks):
     """Writes runs. Reading is `RunReader`'s."""
-
-    def __init__(self, client: Any, table: str) -> None:
-        """Use a boto3 DynamoDB client and the name of the `runs` table."""
-        self._client = client
-        self.table = table
 
     def commit(self, outcome: Outcome, commit_id: str) -> None:
         """Write an outcome as one transaction, or nothing of it; raises Conflict.
@@ -63,6 +61,10 @@ class RunStore:
         writes += [self._step_write(pk, old, new) for old, new in outcome.steps]
         writes += [self._effect_write(pk, old, new) for old, new in outcome.effects if old != new]
         writes += [self._event_put(pk, event, commit_id) for event in outcome.events]
+        writes += [
+            self._put(incident_item(before, incident) | {"schema": SCHEMA})
+            for incident in outcome.incidents
+        ]
         self._transact(writes, before.run_id, before.seq, commit_id)
 
     def create(
@@ -82,10 +84,11 @@ class RunStore:
         pk = keys.run_pk(run.run_id)
         rows = [
             {"pk": {"S": pk}, "sk": {"S": keys.RUN}} | _run_attributes(run),
-            {"pk": {"S": pk}, "sk": {"S": keys.SUBMISSION}} | codec.submission_item(submission),
+            {"pk": {"S": pk}, "sk": {"S": keys.SUBMISSION}}
+            | plan_codec.submission_item(submission),
         ]
         plan_rows = [
-            {"pk": {"S": pk}, "sk": {"S": keys.plan_sk(step.key)}} | codec.plan_item(step)
+            {"pk": {"S": pk}, "sk": {"S": keys.plan_sk(step.key)}} | plan_codec.plan_item(step)
             for step in plan
         ]
         if len(plan_rows) + len(rows) + 2 > TRANSACTION_ITEMS:
@@ -97,76 +100,6 @@ class RunStore:
         if idempotency is not None:
             writes.append(self._submit_key(idempotency | {"schema": SCHEMA}, run.created_at))
         self._transact(writes, run.run_id, 0, commit_id)
-
-    def mark_sent(self, run_id: str, step_id: str, fence: int, sent_by: str, now: float) -> Item:
-        """Say that an attempt is about to send its write; raises Conflict when it may not.
-
-            worker #1  mark(1) ─► send ──────────── frozen ────────────► mark(1): refused
-            recover                     take over: fence 2
-            worker #2                              mark(2) ─► send
-
-        `fence = mine` refuses an attempt that was taken over; `sent_fence < mine` refuses a
-        second invocation of the same attempt. An effect without the mark was never sent.
-        """
-        try:
-            answer = self._client.update_item(
-                TableName=self.table,
-                Key={"pk": {"S": keys.run_pk(run_id)}, "sk": {"S": keys.effect_sk(step_id)}},
-                UpdateExpression="SET sent_fence = :f, sent_by = :by, sent_at = :at, #s = :sent",
-                ConditionExpression=(
-                    "fence = :f AND (attribute_not_exists(sent_fence) OR sent_fence < :f)"
-                ),
-                ExpressionAttributeNames={"#s": "state"},
-                ExpressionAttributeValues={
-                    ":f": {"N": str(fence)},
-                    ":by": {"S": sent_by},
-                    ":at": {"N": repr(now)},
-                    ":sent": {"S": "sent"},
-                },
-                ReturnValues="ALL_NEW",
-            )
-        except self._client.exceptions.ConditionalCheckFailedException as refused:
-            raise Conflict(f"{step_id}#{fence} may not send") from refused
-        return dict(answer["Attributes"])
-
-    def keep_receipt(self, run_id: str, step_id: str, fence: int, receipt: Payload) -> None:
-        """Put a finished write's receipt on its ledger row without touching the run.
-
-        Only the attempt that sent it may (`sent_fence = mine`); a takeover that follows finds
-        the outcome known.
-        """
-        values = codec.payload_item("receipt", receipt)
-        names = ", ".join(f"{name} = :{name}" for name in values)
-        self._client.update_item(
-            TableName=self.table,
-            Key={"pk": {"S": keys.run_pk(run_id)}, "sk": {"S": keys.effect_sk(step_id)}},
-            UpdateExpression=f"SET {names}",
-            ConditionExpression="sent_fence = :f",
-            ExpressionAttributeValues={f":{n}": v for n, v in values.items()}
-            | {":f": {"N": str(fence)}},
-        )
-
-    def keep_token(self, run: Run, token: str) -> bool:
-        """Store a parked driver's task token if the run has not moved since it was read.
-
-        Without `seq = seen` an answer committed between the decision to wait and this write
-        would find no token to signal, and the driver would sleep through it.
-        """
-        try:
-            self._client.update_item(
-                TableName=self.table,
-                Key={"pk": {"S": keys.run_pk(run.run_id)}, "sk": {"S": keys.RUN}},
-                UpdateExpression="SET park_token = :t",
-                ConditionExpression="seq = :seen AND generation = :g",
-                ExpressionAttributeValues={
-                    ":t": {"S": token},
-                    ":seen": {"N": str(run.seq)},
-                    ":g": {"N": str(run.generation)},
-                },
-            )
-        except self._client.exceptions.ConditionalCheckFailedException:
-            return False
-        return True
 
     def _transact(
         self, writes: list[dict[str, Any]], run_id: str, seen: int, commit_id: str

@@ -92,6 +92,38 @@ class Onward:
             if page["ended"] and after >= page["as_of_seq"]:
                 return
 
+    def effects(self, run_id: str) -> dict[str, Any]:
+        """Return every action of a run that may have touched the world."""
+        found: dict[str, Any] = self._wire.ask("GET", f"/runs/{run_id}/effects")
+        return found
+
+    def resolve(self, run_id: str, step_id: str, outcome: str, result: Any = None) -> Snapshot:
+        """Answer for a write in doubt: `applied` (with its result), `not_applied` or `abandon`.
+
+        Asked once: whether an answer whose reply was lost counted, the run itself shows.
+        """
+        path = f"/runs/{run_id}/steps/{step_id}/resolution"
+        run: Snapshot = self._wire.once(
+            "POST", path, json={"outcome": outcome, "result": result}
+        ).json()
+        return run
+
+    def resume(self, run_id: str) -> Snapshot:
+        """Let a failed run go on from its checkpoints."""
+        run: Snapshot = self._wire.once("POST", f"/runs/{run_id}/resume", json={}).json()
+        return run
+
+    def patrol(self) -> dict[str, Any]:
+        """Look after every run that is due, now; safe to repeat."""
+        found: dict[str, Any] = self._wire.ask("POST", "/patrol", patience=LONGEST_WAIT)
+        return found
+
+    def recovery(self, days: int = 7) -> dict[str, Any]:
+        """Return the incidents of the last days by cause."""
+        params = {"days": days}
+        found: dict[str, Any] = self._wire.ask("GET", "/stats/recovery", params=params)
+        return found
+
     def upload(self, name: str, body: bytes) -> Artifact:
         """Store bytes and return the reference to pass as input.
 

@@ -12,6 +12,7 @@ OnwardError
 │   ├── Unauthenticated      ├── Forbidden
 │   ├── NotFound ─ RunNotFound, ArtifactNotFound, RouteNotFound
 │   ├── IdempotencyKeyReused ├── IdempotencyInProgress
+│   ├── NotWaiting           ├── NotResumable
 │   └── CursorExpired
 └── StoreError
     ├── Conflict             the run moved since it was read: read again, decide again
@@ -206,6 +207,20 @@ class CursorExpired(RequestError):
 
     code = "cursor_expired"
     status = 410
+
+
+class NotWaiting(RequestError):
+    """The step does not wait for this answer, or was answered already."""
+
+    code = "not_waiting"
+    status = 409
+
+
+class NotResumable(RequestError):
+    """The run has not failed, or resuming it cannot help."""
+
+    code = "not_resumable"
+    status = 409
 
 
 class StoreError(OnwardError):

@@ -54,3 +54,9 @@ MAX_BODY_BYTES: Final = 256 * 1024
 
 DEFAULT_RUN_RETRIES: Final = 100
 """Retries and takeovers that all steps of one run share."""
+
+FUNCTION_SECONDS: Final = 900
+"""How long a worker that is perhaps still running can live: the time-out of `execute_step`."""
+
+MAX_STALLS: Final = 3
+"""Generations in a row without a commit after which a person is asked."""

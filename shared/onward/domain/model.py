@@ -7,7 +7,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
+
+from onward.domain.limits import MAX_STALLS
+
+if TYPE_CHECKING:
+    from onward.domain.incidents import Interruption
 
 Json: TypeAlias = "dict[str, Json] | list[Json] | str | int | float | bool | None"
 
@@ -53,16 +58,6 @@ class StepStatus(StrEnum):
     COMPENSATING = "compensating"
     COMPENSATED = "compensated"
     COMPENSATION_FAILED = "compensation_failed"
-
-
-class EffectState(StrEnum):
-    """What the ledger knows of an action that may touch the world."""
-
-    INTENDED = "intended"
-    SENT = "sent"
-    APPLIED = "applied"
-    NOT_APPLIED = "not_applied"
-    UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,27 +159,8 @@ class Step:
     ended_at: float | None = None
     not_before: float | None = None
     deadline: float | None = None
+    lost: Interruption | None = None
     at_seq: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Effect:
-    """One action of a write tool. `sent_fence` is the last attempt that sent it, if any did.
-
-    `unknown_since` (epoch seconds): the first send whose outcome nobody knows.
-    """
-
-    step_id: str
-    state: EffectState
-    key: str
-    tool: str
-    action_version: str
-    fence: int
-    intended_at: float
-    sent_fence: int | None = None
-    sent_at: float | None = None
-    unknown_since: float | None = None
-    receipt: Payload | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,6 +234,13 @@ class Run:
     deadline: float | None = None
     due_at: int | None = None
     park_token: str | None = None
+    stalls: int = 0
+    lost: Interruption | None = None
+
+    @property
+    def stalled(self) -> bool:
+        """Whether so many executions died without a commit that only an operator helps."""
+        return self.status is RunStatus.NEEDS_RECONCILIATION and self.stalls >= MAX_STALLS
 
 
 @dataclass(frozen=True, slots=True)

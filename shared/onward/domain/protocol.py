@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from onward.domain.model import (
-    Effect,
     Event,
     Failure,
     Json,
@@ -22,6 +21,10 @@ from onward.domain.model import (
     Usage,
     attempt_id,
 )
+
+if TYPE_CHECKING:
+    from onward.domain.effects import Effect
+    from onward.domain.incidents import Incident
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,12 +39,17 @@ class Settle:
 
 @dataclass(frozen=True, slots=True)
 class Complete:
-    """An attempt's tool returned."""
+    """An attempt's tool returned, or its probe found the write applied (`reconciled`).
+
+    `started_at` is when the attempt really began, in epoch seconds.
+    """
 
     step_id: str
     fence: int
     output: Payload
     usage: Usage = field(default_factory=Usage)
+    started_at: float | None = None
+    reconciled: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +61,7 @@ class Fail:
     failure: Failure
     jitter: float = 0.0
     usage: Usage = field(default_factory=Usage)
+    started_at: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +92,35 @@ class Restart:
     cause: str
 
 
-Command: TypeAlias = Begin | Settle | Complete | Fail | Recover | Report | Restart
+class Verdict(StrEnum):
+    """What an operator says of a write whose outcome nobody knew."""
+
+    APPLIED = "applied"
+    NOT_APPLIED = "not_applied"
+    ABANDON = "abandon"
+
+
+@dataclass(frozen=True, slots=True)
+class Resolve:
+    """An operator answers for a step in doubt; `result` is its output where it was applied."""
+
+    step_id: str
+    verdict: Verdict
+    by: str
+    result: Payload | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Resume:
+    """An operator lets a failed run go on; `steps` are those that failed or were cancelled."""
+
+    by: str
+    steps: tuple[str, ...]
+
+
+DriverCommand: TypeAlias = Begin | Settle | Complete | Fail | Recover | Report | Restart
+Command: TypeAlias = DriverCommand | Resolve | Resume
+OfStep: TypeAlias = Complete | Fail | Recover | Report | Resolve
 
 
 class Do(StrEnum):
@@ -213,6 +250,7 @@ class Outcome:
     steps: tuple[tuple[Step | None, Step], ...] = ()
     effects: tuple[tuple[Effect | None, Effect], ...] = ()
     events: tuple[Event, ...] = ()
+    incidents: tuple[Incident, ...] = ()
 
     @property
     def changes(self) -> bool:

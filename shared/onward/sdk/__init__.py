@@ -25,10 +25,14 @@ if TYPE_CHECKING:
     from onward.sdk.artifact import Artifact
     from onward.sdk.context import StepContext
     from onward.sdk.conversation import Model, converse
+    from onward.sdk.probe import Applied, NotApplied, Unsure
     from onward.sdk.tools import Retry, Tool, ToolRefused, tool
     from onward.sdk.workflow import Step, Workflow, ref
 
 _HOME = {
+    "Applied": "onward.sdk.probe",
+    "NotApplied": "onward.sdk.probe",
+    "Unsure": "onward.sdk.probe",
     "Artifact": "onward.sdk.artifact",
     "CodeFailed": "onward.domain.errors",
     "Fatal": "onward.domain.errors",
@@ -54,11 +58,13 @@ _HOME = {
 
 __all__ = [
     "SANDBOX_MODULES",
+    "Applied",
     "Artifact",
     "CodeFailed",
     "Fatal",
     "InvalidInput",
     "Model",
+    "NotApplied",
     "OutcomeUnknown",
     "PermissionDenied",
     "RateLimited",
@@ -70,6 +76,7 @@ __all__ = [
     "Tool",
     "ToolRefused",
     "Transient",
+    "Unsure",
     "Workflow",
     "converse",
     "ref",

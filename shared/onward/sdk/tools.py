@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from inspect import get_annotations, signature
@@ -13,13 +14,13 @@ from pydantic import BaseModel, TypeAdapter
 from onward.domain.limits import MAX_STEP_TIMEOUT
 from onward.domain.model import Policy
 from onward.domain.plan import ToolSpec
+from onward.sdk.probe import Applied, NotApplied, Unsure
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from onward.domain.model import Json
     from onward.sdk.context import StepContext
 
+Probe = Callable[[Any, Any], Applied | NotApplied | Unsure]
 Effect = Literal["read", "write"]
 Idempotency = Literal["native", "probe", "fenced", "none"]
 
@@ -43,10 +44,17 @@ class Tool:
     """A registered function; call it with a context and an instance of its input model."""
 
     def __init__(
-        self, function: Callable[..., Any], name: str, policy: Policy, *, expands: bool
+        self,
+        function: Callable[..., Any],
+        name: str,
+        policy: Policy,
+        *,
+        expands: bool,
+        probe: Probe | None,
     ) -> None:
         """Check the signature `(ctx, request: Model) -> Model`."""
         self.function = function
+        self.probe = probe
         self.name = name
         self.policy = policy
         self.expands = expands
@@ -115,14 +123,16 @@ def tool(  # noqa: PLR0913 - one keyword a policy
     key_ttl: float | None = None,
     settles_after: float = 30.0,
     name: str | None = None,
+    probe: Probe | None = None,
     expands: bool = False,
 ) -> Callable[[Callable[..., Any]], Tool]:
     """Register a tool. `timeout`, `key_ttl` and `settles_after` are seconds.
 
     A write tool says how an unknown outcome is found out: `native` (the receiver honours the
-    idempotency key, for `key_ttl` seconds; None: for ever), `fenced` (the receiver rejects
-    lower fences), `none` (a person is asked). `probe` comes with its issue. Raises ToolRefused
-    for a write tool without a policy.
+    idempotency key, for `key_ttl` seconds; None: for ever), `probe` (`probe(ctx, request)` asks
+    before anything is sent again, `settles_after` seconds after the last request can have been
+    sent), `fenced` (the receiver keeps one write a key, the one with the highest fence), `none`
+    (a person is asked). Raises ToolRefused for a write tool without a policy.
     """
     retry = retry or Retry()
 
@@ -132,6 +142,8 @@ def tool(  # noqa: PLR0913 - one keyword a policy
             raise ToolRefused(f"tool {label}: a write tool declares its idempotency")
         if effect == "read" and idempotency is not None:
             raise ToolRefused(f"tool {label}: a read tool needs no idempotency")
+        if (idempotency == "probe") != (probe is not None):
+            raise ToolRefused(f"tool {label}: idempotency 'probe' and a probe go together")
         if not 1 <= timeout <= MAX_STEP_TIMEOUT:
             raise ToolRefused(f"tool {label}: timeout is 1 to {MAX_STEP_TIMEOUT} seconds")
         if retry.attempts < 1:
@@ -146,6 +158,6 @@ def tool(  # noqa: PLR0913 - one keyword a policy
             settles_after=settles_after,
             key_ttl=key_ttl,
         )
-        return Tool(function, label, policy, expands=expands)
+        return Tool(function, label, policy, expands=expands, probe=probe)
 
     return register

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from onward.domain.errors import Fault, InvalidRequest
 
@@ -71,13 +71,14 @@ class Workflow:
 
     def check_input(self, value: Json) -> Json:
         """Return the input with defaults filled in; raises InvalidRequest naming each fault."""
-        return checked(self.input, value, "/input")
+        return checked(TypeAdapter(self.input), value, "/input")
 
 
-def checked(model: type[BaseModel], value: Json, pointer: str) -> Json:
-    """Validate JSON against a model; raises InvalidRequest with a pointer for each fault."""
+def checked(kind: TypeAdapter[Any], value: Json, pointer: str) -> Json:
+    """Validate JSON against a type; raises InvalidRequest with a pointer for each fault."""
     try:
-        return model.model_validate(value).model_dump(mode="json", by_alias=True)
+        decoded = kind.validate_python(value)
+        return cast("Json", kind.dump_python(decoded, mode="json", by_alias=True))
     except ValidationError as error:
         faults = tuple(
             Fault("/".join([pointer, *map(str, item["loc"])]), item["msg"])

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from onward.app.answer_run import resolve_step, resume_run
 from onward.app.http.problems import Answer
 from onward.app.http.requests import whole
-from onward.app.keys import SUBMITTING, authorise
+from onward.app.keys import OPERATING, SUBMITTING, authorise
+from onward.app.list_effects import list_effects
 from onward.app.read_run import etag_of, read_run
+from onward.app.recovery_stats import MAX_DAYS, recovery_stats
 from onward.app.replay_events import MAX_EVENTS, MAX_WAIT, replay_events
 from onward.app.run_request import read_run_request
 from onward.app.snapshot import Seen, snapshot
@@ -93,13 +96,56 @@ def get_artifact(service: Service, holder: Holder, request: Request, ref: str) -
     return Answer(302, None, {"Location": location, "Cache-Control": "no-store"})
 
 
+def post_resolution(
+    service: Service, holder: Holder, request: Request, run_id: str, step_id: str
+) -> Answer:
+    """Take an operator's word for a write in doubt; answer the run as it stands then."""
+    authorise(holder, OPERATING)
+    resolve_step(service, holder.tenant, holder.subject, run_id, step_id, request.body())
+    return _current(service, holder, run_id, 200)
+
+
+def post_resume(service: Service, holder: Holder, request: Request, run_id: str) -> Answer:  # noqa: ARG001 - routes are called alike
+    """Let a failed run go on; answer the run as it stands then."""
+    authorise(holder, OPERATING)
+    resume_run(service, holder.tenant, holder.subject, run_id)
+    return _current(service, holder, run_id, 202)
+
+
+def get_effects(service: Service, holder: Holder, request: Request, run_id: str) -> Answer:  # noqa: ARG001 - routes are called alike
+    """Answer the run's ledger."""
+    return Answer(200, list_effects(service, holder.tenant, run_id))
+
+
+def post_patrol(service: Service, holder: Holder, request: Request) -> Answer:  # noqa: ARG001 - routes are called alike
+    """Look after every run that is due, now; answer what was repaired."""
+    authorise(holder, OPERATING)
+    return Answer(200, service.patrol())
+
+
+def get_recovery(service: Service, holder: Holder, request: Request) -> Answer:
+    """Answer the tenant's incidents of the last days by cause."""
+    days = request.whole("days", 7, 1, MAX_DAYS)
+    return Answer(200, recovery_stats(service.incidents, holder.tenant, days, service.clock()))
+
+
 ROUTES: Final[tuple[tuple[str, str, Callable[..., Answer]], ...]] = (
     ("POST", "/runs", post_run),
     ("GET", "/runs/<run_id>", get_run),
     ("GET", "/runs/<run_id>/events", get_events),
+    ("GET", "/runs/<run_id>/effects", get_effects),
+    ("POST", "/runs/<run_id>/resume", post_resume),
+    ("POST", "/runs/<run_id>/steps/<step_id>/resolution", post_resolution),
+    ("POST", "/patrol", post_patrol),
+    ("GET", "/stats/recovery", get_recovery),
     ("POST", "/uploads", post_upload),
     ("GET", "/artifacts/<ref>", get_artifact),
 )
+
+
+def _current(service: Service, holder: Holder, run_id: str, status: int) -> Answer:
+    known = read_run(service, holder.tenant, run_id)
+    return Answer(status, known.document, {"ETag": known.etag})
 
 
 def _accepted(made: Accepted) -> Answer:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from onward.domain.machine.answer import resolve, resume
 from onward.domain.machine.attempt import complete, fail, recover, report
 from onward.domain.machine.drive import begin, restart, settle
 from onward.domain.machine.move import stop
@@ -13,11 +14,14 @@ from onward.domain.protocol import (
     Complete,
     Decision,
     Do,
+    DriverCommand,
     Fail,
     Outcome,
     Recover,
     Report,
+    Resolve,
     Restart,
+    Resume,
     Settle,
     View,
 )
@@ -25,25 +29,32 @@ from onward.domain.protocol import (
 __all__ = ["decide", "submit"]
 
 
-def decide(view: View, command: Command, generation: int, now: float) -> Outcome:
+def decide(view: View, command: Command, generation: int | None, now: float) -> Outcome:
     """Decide what a command changes, what the log says of it, and what the driver does next.
 
     A command of another generation than the row's changes nothing and is told to stop; so is
-    any command after the end. Raises RowsMissing for rows the view lacks, and AttemptClosed
-    when an attempt reports under a fence that is no longer its step's.
+    any command after the end but a resume. An operator's command is of no generation (None).
+    Raises RowsMissing for rows the view lacks, AttemptClosed when an attempt reports under a
+    fence that is no longer its step's, NotWaiting and NotResumable for answers nobody asked for.
     """
     turn = Turn(view, now)
-    if view.run.generation != generation:
+    if generation is not None and view.run.generation != generation:
         return turn.outcome(Decision(view.run.run_id, generation, Do.STOP))
+    if isinstance(command, Resolve | Resume):
+        return turn.outcome(_answer(turn, command))
     if view.run.status.ended:
         return turn.outcome(stop(turn))
     decision = _apply(turn, command)
-    if turn.run.generation == generation and not isinstance(command, Report):
+    if turn.run.generation == generation and not isinstance(command, Report | Restart):
         turn.set(decisions=turn.run.decisions + 1)
     return turn.outcome(decision)
 
 
-def _apply(turn: Turn, command: Command) -> Decision:  # noqa: PLR0911 - one line a command
+def _answer(turn: Turn, command: Resolve | Resume) -> Decision:
+    return resolve(turn, command) if isinstance(command, Resolve) else resume(turn, command)
+
+
+def _apply(turn: Turn, command: DriverCommand) -> Decision:  # noqa: PLR0911 - a line a command
     match command:
         case Begin():
             return begin(turn)

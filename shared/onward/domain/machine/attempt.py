@@ -7,10 +7,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from onward.domain.errors import OutcomeUnknown
-from onward.domain.limits import MAX_MESSAGE, SHORT_DELAY
+from onward.domain.limits import FUNCTION_SECONDS, MAX_MESSAGE, SHORT_DELAY
 from onward.domain.machine import ledger
 from onward.domain.machine.claim import reopen
 from onward.domain.machine.finish import (
+    accept,
     ask,
     bounded,
     charge,
@@ -22,8 +23,8 @@ from onward.domain.machine.finish import (
     succeed_step,
 )
 from onward.domain.machine.move import next_move
-from onward.domain.model import MAIN_LANE, Failure, StepStatus, Usage, Wait, attempt_id
-from onward.domain.protocol import AttemptClosed, Decision
+from onward.domain.model import MAIN_LANE, Failure, StepStatus, Wait, attempt_id
+from onward.domain.protocol import AttemptClosed, Decision, Verdict
 from onward.domain.retry import Refusal, Retry, another
 
 if TYPE_CHECKING:
@@ -35,6 +36,9 @@ if TYPE_CHECKING:
 def complete(turn: Turn, command: Complete) -> Decision:
     """Commit a result and claim what is next in the same turn."""
     step, lane = _mine(turn, command.step_id, command.fence)
+    step = turn.resumed(step, command.started_at)
+    if command.reconciled:
+        tell_reconciled(turn, step, Verdict.APPLIED, "probe")
     succeed_step(turn, step, command.output, command.usage)
     return next_move(turn, lane)
 
@@ -45,15 +49,19 @@ def fail(turn: Turn, command: Fail) -> Decision:
     planned = turn.planned(step.plan_key)
     failure = bounded(command.failure)
     charge(turn, command.usage)
+    step = turn.resumed(step, command.started_at)
     step = replace(step, tries=step.tries + 1, usage=step.usage + command.usage)
     unclear = failure.code == OutcomeUnknown.code
     ledger.failed(turn, planned, step, unclear=unclear)
     worth = replace(failure, retryable=failure.retryable or unclear)
     answer = _another(turn, planned, step, worth, command.jitter)
-    if isinstance(answer, Retry):
-        back_off(turn, step, lane, failure, answer.delay)
-    else:
+    step = turn.interrupt(step, failure.code, doubtful=unclear and planned.policy.writes)
+    if isinstance(answer, Refusal):
         give_up(turn, planned, step, failure, answer)
+    elif ledger.quiet_at(turn, planned, step) is not None:
+        wait_to_probe(turn, planned, step, failure, turn.now + answer.delay)
+    else:
+        back_off(turn, step, lane, failure, answer.delay)
     return next_move(turn, lane)
 
 
@@ -72,9 +80,10 @@ def recover(turn: Turn, command: Recover) -> Decision:
     for step in map(turn.claimed, claims):
         planned = turn.planned(step.plan_key)
         if ledger.lost_unclear(turn, planned, step):
-            take_over(turn, step, command.lane, cause, dead=dead)
+            # Whoever sent this write is not the process that was lost.
+            take_over(turn, step, command.lane, cause, dead=False)
         else:
-            reopen(turn, step, command.lane)
+            reopen(turn, turn.interrupt(step, cause), command.lane)
             _tell_taken_over(turn, step.step_id, cause, dead=dead)
     return next_move(turn, command.lane)
 
@@ -95,23 +104,48 @@ def take_over(turn: Turn, step: Step, lane: int, cause: str, *, dead: bool) -> N
     """Fence a lost attempt off and open the next one, if the budget and the tool allow it.
 
     A write that may have been sent is done when its worker kept the receipt; else it is sent
-    again only where its receiver honours the key (G3); else it is unknown and a person asked (G4).
+    again at once where its receiver honours the key or the fence (G3), probed once nothing of it
+    can still arrive, or called unknown, and a person is asked (G4).
     """
     planned = turn.planned(step.plan_key)
     failure = Failure("attempt_lost", f"the attempt was lost: {cause}", retryable=True)
     unclear = ledger.lost_unclear(turn, planned, step)
+    step = turn.interrupt(step, cause, doubtful=unclear)
     receipt = ledger.receipt(turn, planned, step)
     if receipt is not None:
-        succeed_step(turn, step, receipt, Usage())
+        accept(turn, step, receipt)
         return
-    ledger.failed(turn, planned, step, unclear=unclear)
+    ledger.failed(turn, planned, step, unclear=unclear, lives=0.0 if dead else FUNCTION_SECONDS)
     answer = _another(turn, planned, step, failure, 0.0)
     if isinstance(answer, Refusal):
         give_up(turn, planned, step, failure, answer)
-        return
-    turn.set(retries_left=turn.run.retries_left - 1)
-    reopen(turn, step, lane)
-    _tell_taken_over(turn, step.step_id, cause, dead=dead)
+    elif ledger.quiet_at(turn, planned, step) is not None and answer.delay > 0:
+        turn.set(retries_left=turn.run.retries_left - 1)
+        wait_to_probe(turn, planned, step, failure, turn.now + answer.delay)
+    else:
+        turn.set(retries_left=turn.run.retries_left - 1)
+        reopen(turn, step, lane)
+        _tell_taken_over(turn, step.step_id, cause, dead=dead)
+
+
+def wait_to_probe(
+    turn: Turn, planned: PlannedStep, step: Step, failure: Failure, until: float
+) -> None:
+    """Call an outcome unknown until its probe can be believed; nobody may send meanwhile.
+
+    Sooner, a request of the lost attempt could still be on its way: "not applied" would be true
+    when the probe asks and false when the resend arrives.
+    """
+    ledger.close_off(turn, planned, step)
+    close(turn, step, StepStatus.UNKNOWN, fence=step.fence + 1, error=failure)
+    rest(turn, step.step_id, Wait(StepStatus.UNKNOWN, until))
+    turn.emit(
+        "step.outcome_unknown",
+        step_id=step.step_id,
+        attempt=step.fence,
+        probed_at=until,
+        **said(failure),
+    )
 
 
 def back_off(turn: Turn, step: Step, lane: int, failure: Failure, delay: float) -> None:
@@ -140,7 +174,7 @@ def give_up(
     """End a step that gets no further attempt; an unknown outcome is never called an end (G4)."""
     receipt = ledger.receipt(turn, planned, step)
     if receipt is not None:
-        succeed_step(turn, step, receipt, Usage())
+        accept(turn, step, receipt)
         return
     if ledger.in_doubt(turn, planned, step):
         ask(turn, planned, step, failure)
@@ -160,11 +194,15 @@ def _another(
     if turn.run.failing is not None and not doubt:
         return Refusal.RUN_FAILING
     answer = another(turn.run, planned.policy, step.tries, failure, turn.now, jitter)
-    if doubt and isinstance(answer, Retry):
-        at = turn.now + answer.delay
-        if not ledger.resendable(turn, planned, step, at):
-            return Refusal.NOT_RETRYABLE
-    return answer
+    if not doubt or isinstance(answer, Refusal):
+        return answer
+    quiet = ledger.quiet_at(turn, planned, step)
+    if quiet is not None:
+        answer = Retry(max(answer.delay, quiet - turn.now))
+    at = turn.now + answer.delay
+    if turn.run.deadline is not None and at >= turn.run.deadline:
+        return Refusal.DEADLINE
+    return answer if ledger.resendable(turn, planned, step, at) else Refusal.NOT_RETRYABLE
 
 
 def _opened(turn: Turn, step_id: str, fence: int) -> tuple[Step, int] | None:
@@ -181,6 +219,11 @@ def _mine(turn: Turn, step_id: str, fence: int) -> tuple[Step, int]:
     if held is None:
         raise AttemptClosed(attempt_id(step_id, fence))
     return held
+
+
+def tell_reconciled(turn: Turn, step: Step, verdict: Verdict, by: str) -> None:
+    """Say in the log what was found out about a doubtful write, and by whom."""
+    turn.emit("step.reconciled", step_id=step.step_id, outcome=verdict.value, by=by)
 
 
 def _tell_taken_over(turn: Turn, step_id: str, cause: str, *, dead: bool) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from onward.domain.limits import MAX_CHILDREN, MAX_FANS, MAX_WAITING, TASK_GRACE
 from onward.domain.machine import ledger
-from onward.domain.machine.finish import ask, bounded, close_fan, fail_step, skip_step
+from onward.domain.machine.finish import accept, ask, bounded, close_fan, fail_step, skip_step
 from onward.domain.model import (
     Failure,
     Fan,
@@ -27,6 +27,10 @@ if TYPE_CHECKING:
 
     from onward.domain.machine.turn import Turn
     from onward.domain.model import Run
+
+
+_TIMED = frozenset({StepStatus.BACKING_OFF, StepStatus.UNKNOWN})
+"""Waits that end by themselves, with another attempt."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +90,7 @@ def _must_wait(turn: Turn, key: str) -> bool:
 
 def _due(run: Run, now: float) -> Iterator[str]:
     for step_id, wait in run.waiting.items():
-        if wait.kind is StepStatus.BACKING_OFF and wait.until is not None and wait.until <= now:
+        if wait.kind in _TIMED and wait.until is not None and wait.until <= now:
             yield step_id
 
 
@@ -190,10 +194,16 @@ def _refuse(turn: Turn, claim: Claim, fault: str) -> None:
 
 
 def _try_again(turn: Turn, step: Step, lane: int) -> None:
-    """Reopen a step whose back-off is over, unless its receiver has forgotten the key by now."""
+    """Reopen a step whose wait is over, unless its receiver has forgotten the key by now.
+
+    A worker that was given up may have put its receipt down meanwhile; then nothing is repeated.
+    """
     planned = turn.planned(step.plan_key)
-    doubt = ledger.in_doubt(turn, planned, step)
-    if doubt and not ledger.resendable(turn, planned, step, turn.now):
+    receipt = ledger.receipt(turn, planned, step)
+    if receipt is not None:
+        accept(turn, step, receipt)
+        return
+    if not ledger.resendable(turn, planned, step, turn.now):
         lapsed = Failure("outcome_unknown", "the receiver's memory of the key may have lapsed")
         ask(turn, planned, step, lapsed)
         return

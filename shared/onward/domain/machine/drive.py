@@ -4,24 +4,39 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from onward.domain.limits import DUE_AFTER, HANDOFF_DECISIONS
+from onward.domain.incidents import Interruption
+from onward.domain.limits import DUE_AFTER, HANDOFF_DECISIONS, MAX_STALLS
 from onward.domain.machine.attempt import take_over
 from onward.domain.machine.move import next_move, stop
 from onward.domain.model import MAIN_LANE, RunStatus
-from onward.domain.protocol import Decision, Do
 
 if TYPE_CHECKING:
     from onward.domain.machine.turn import Turn
-    from onward.domain.protocol import Restart
+    from onward.domain.model import Json
+    from onward.domain.protocol import Decision, Restart
 
 
 def begin(turn: Turn) -> Decision:
     """Start driving. What a dead execution left open is perhaps still running: fence it."""
-    if turn.run.status is RunStatus.QUEUED:
-        started = turn.run.started_at is None
-        turn.set(status=RunStatus.RUNNING, started_at=turn.run.started_at or turn.now)
-        turn.emit("run.started" if started else "run.resumed", generation=turn.run.generation)
     return settle(turn, cause="execution_lost")
+
+
+def _go_on(turn: Turn) -> None:
+    """A queued run runs: for the first time, or because a wait was answered.
+
+    An execution that replaces a dead one says so even where the run only waits: this commit
+    is what tells a driver that works from one that dies before it can do anything.
+    """
+    run = turn.run
+    if run.status is RunStatus.QUEUED or run.stalled:
+        turn.set(status=RunStatus.RUNNING, started_at=run.started_at or turn.now, park_token=None)
+    elif run.lost is None:
+        return
+    if run.stalled:
+        turn.set(stalls=0, due_at=int(turn.now) + DUE_AFTER)
+    turn.run_resumed()
+    event = "run.started" if run.started_at is None else "run.resumed"
+    turn.emit(event, generation=run.generation)
 
 
 def settle(turn: Turn, cause: str = "lane_lost") -> Decision:
@@ -30,6 +45,7 @@ def settle(turn: Turn, cause: str = "lane_lost") -> Decision:
     That is no failure of the steps, so it takes nothing off their attempts, only off the run's
     retries: the claim may never have been run at all, when the reply that told of it was lost.
     """
+    _go_on(turn)
     run = turn.run
     if run.decisions >= HANDOFF_DECISIONS:
         next_generation(turn, "handoff")
@@ -43,18 +59,33 @@ def settle(turn: Turn, cause: str = "lane_lost") -> Decision:
 
 
 def restart(turn: Turn, command: Restart) -> Decision:
-    """Replace an execution that is dead. This fences; the next generation's Begin claims."""
-    next_generation(turn, command.cause)
-    return Decision(turn.run.run_id, turn.run.generation, Do.STOP)
+    """Replace an execution that is dead. This fences; the next generation's Begin claims.
+
+    Generations that die one after the other without a single commit would go on for ever:
+    after three of them none is started any more, and a person is asked.
+    """
+    run = turn.run
+    if run.stalled:
+        return stop(turn)
+    stalls = 0 if run.decisions else run.stalls + 1
+    lost = run.lost or Interruption(command.cause, turn.now, run.usage.total)
+    turn.set(stalls=stalls, lost=lost)
+    if stalls < MAX_STALLS:
+        next_generation(turn, command.cause)
+        return stop(turn)
+    _fence(turn)
+    turn.set(status=RunStatus.NEEDS_RECONCILIATION, due_at=None)
+    turn.emit("run.waiting", status=turn.run.status.value, cause="stalled", steps=[])
+    return stop(turn)
 
 
-def next_generation(turn: Turn, cause: str) -> None:
+def next_generation(turn: Turn, cause: str, **said: Json) -> None:
     """Fence every decision of this generation off and ask for the next one's execution."""
-    generation = turn.run.generation + 1
-    turn.set(
-        generation=generation,
-        decisions=0,
-        park_token=None,
-        due_at=int(turn.now) + DUE_AFTER,
-    )
-    turn.emit("run.resumed", start=generation, generation=generation, cause=cause)
+    _fence(turn)
+    turn.set(due_at=int(turn.now) + DUE_AFTER)
+    generation = turn.run.generation
+    turn.emit("run.resumed", start=generation, generation=generation, cause=cause, **said)
+
+
+def _fence(turn: Turn) -> None:
+    turn.set(generation=turn.run.generation + 1, decisions=0, park_token=None)

@@ -54,6 +54,15 @@ def succeed_step(turn: Turn, step: Step, output: Payload, usage: Usage) -> None:
     finished(turn, planned, step)
 
 
+def accept(turn: Turn, step: Step, receipt: Payload) -> None:
+    """End a step with what its receiver answered a worker that could not commit it.
+
+    Nothing is claimed in the same commit: inputs are made of committed outputs.
+    """
+    succeed_step(turn, turn.resumed(step, None), receipt, Usage())
+    turn.unread = True
+
+
 def skip_step(turn: Turn, step: Step, failure: Failure) -> None:
     """Let the run go on without an optional step; what depends on it sees null."""
     close(turn, step, StepStatus.SKIPPED, error=failure)
@@ -158,24 +167,22 @@ def end_failed(turn: Turn, failing: Failing) -> None:
     turn.emit("run.failed", step_id=failing.step_id, **said(failing.failure))
 
 
-def end_succeeded(turn: Turn) -> None:
-    """End the run as succeeded: every planned step has ended."""
+def end_done(turn: Turn) -> None:
+    """End a run with nothing left to do: as succeeded, if every planned step has ended.
+
+    A step that was left behind, by a resume that did not name it, is no success.
+    """
+    if turn.run.done < turn.run.steps_total:
+        end_failed(turn, Failing(Failure("steps_missing", "steps were left behind by a resume")))
+        return
     _end(turn, RunStatus.SUCCEEDED)
     turn.emit("run.succeeded", result_from=turn.run.result_from)
 
 
 def _end(turn: Turn, status: RunStatus) -> None:
     # With nobody subscribed there is nothing to repair after the end, so nobody looks again.
-    turn.set(
-        status=status,
-        ended_at=turn.now,
-        ready=(),
-        frontier={},
-        fans={},
-        waiting={},
-        park_token=None,
-        due_at=None,
-    )
+    # What was ready stays written down: an operator may let a failed run go on from there.
+    turn.set(status=status, ended_at=turn.now, waiting={}, park_token=None, due_at=None)
 
 
 def bounded(failure: Failure) -> Failure:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from onward.domain.model import Effect, EffectState
+from onward.domain.effects import Effect, EffectState
+from onward.domain.limits import FUNCTION_SECONDS
 
 if TYPE_CHECKING:
     from onward.domain.machine.turn import Turn
@@ -50,15 +51,22 @@ def applied(turn: Turn, planned: PlannedStep, step: Step, receipt: Payload) -> N
         turn.put_effect(replace(effect, state=EffectState.APPLIED, receipt=receipt))
 
 
-def failed(turn: Turn, planned: PlannedStep, step: Step, *, unclear: bool) -> None:
+def failed(
+    turn: Turn, planned: PlannedStep, step: Step, *, unclear: bool, lives: float = 0.0
+) -> None:
     """Note how an attempt failed: surely without an effect, or nobody knows.
 
     A sure failure clears this attempt only; an earlier one whose outcome nobody knows stays
-    unknown, because its write may have happened.
+    unknown, because its write may have happened. `lives` is how many seconds its sender may
+    still run; after that its last request may take `settles_after` to arrive: a dead process
+    is not a dead request.
     """
     if not planned.policy.writes:
         return
     effect = _effect(turn, step)
+    if unclear:
+        quiet = turn.now + lives + planned.policy.settles_after
+        effect = replace(effect, quiet_at=max(quiet, effect.quiet_at or quiet))
     if unclear or effect.unknown_since is not None:
         since = next(
             at for at in (effect.unknown_since, effect.sent_at, turn.now) if at is not None
@@ -66,6 +74,29 @@ def failed(turn: Turn, planned: PlannedStep, step: Step, *, unclear: bool) -> No
         turn.put_effect(replace(effect, state=EffectState.UNKNOWN, unknown_since=since))
     else:
         turn.put_effect(replace(effect, state=EffectState.NOT_APPLIED))
+
+
+def disproved(turn: Turn, planned: PlannedStep, step: Step) -> None:
+    """Note a proof that nothing was applied: the next send is a new action at its receiver."""
+    if not planned.policy.writes:
+        return
+    effect = _effect(turn, step)
+    proofs = effect.proofs + 1
+    turn.put_effect(
+        replace(
+            effect,
+            state=EffectState.NOT_APPLIED,
+            key=proven(effect.key, proofs),
+            proofs=proofs,
+            unknown_since=None,
+            quiet_at=None,
+        )
+    )
+
+
+def proven(key: str, proofs: int) -> str:
+    """Return an action's key after a number of proofs that it was not applied: `~n`."""
+    return f"{key.split('~', 1)[0]}~{proofs}"
 
 
 def lost_unclear(turn: Turn, planned: PlannedStep, step: Step) -> bool:
@@ -84,16 +115,44 @@ def receipt(turn: Turn, planned: PlannedStep, step: Step) -> Payload | None:
 
 
 def resendable(turn: Turn, planned: PlannedStep, step: Step, at: float) -> bool:
-    """Whether an attempt that starts at a time (epoch seconds) may send an unknown action again.
+    """Whether an attempt that starts at a time (epoch seconds) is safe, for all that is known.
 
-    Only a receiver that honours the key makes that no second write, and only while it remembers
-    the key: `key_ttl` from the first send, which the attempt's last moment must not pass.
+    `native`: the receiver makes a resend no second write, while it remembers the key: `key_ttl`
+    from the first send. Until then the attempt's last request must have arrived: it is sent by
+    the deadline, or by a process that freezes and wakes as long as a function can live, and
+    settles. `fenced`: the receiver keeps one write a key, the one with the highest fence.
+    `probe`: the attempt asks before it sends, once everything that was sent has arrived.
+    Nothing else may be sent again.
     """
     policy = planned.policy
-    since = _effect(turn, step).unknown_since
-    if policy.idempotency != "native" or since is None:
+    if not policy.writes:
+        return True
+    effect = _effect(turn, step)
+    if effect.unknown_since is None or policy.idempotency == "fenced":
+        return True
+    if policy.idempotency == "probe":
+        return effect.quiet_at is not None and at >= effect.quiet_at
+    if policy.idempotency != "native":
         return False
-    return policy.key_ttl is None or at + policy.timeout < since + policy.key_ttl
+    arrived = at + policy.timeout + FUNCTION_SECONDS + policy.settles_after
+    return policy.key_ttl is None or arrived < effect.unknown_since + policy.key_ttl
+
+
+def unsettled(turn: Turn, planned: PlannedStep, step: Step) -> float:
+    """Return how many seconds a request in doubt may still take to arrive; 0 when none can.
+
+    Until then nobody can know that an action was not applied (an operator neither).
+    """
+    if not in_doubt(turn, planned, step):
+        return 0.0
+    return max(0.0, (_effect(turn, step).quiet_at or turn.now) - turn.now)
+
+
+def quiet_at(turn: Turn, planned: PlannedStep, step: Step) -> float | None:
+    """Return when an action in doubt may be probed; None when its tool has no probe."""
+    if not in_doubt(turn, planned, step) or planned.policy.idempotency != "probe":
+        return None
+    return _effect(turn, step).quiet_at
 
 
 def _effect(turn: Turn, step: Step) -> Effect:

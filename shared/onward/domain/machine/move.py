@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from onward.domain.limits import HANDOFF_DECISIONS, MAX_FANS, MAX_LANES, MAX_WAIT
 from onward.domain.machine.claim import (
@@ -16,7 +16,7 @@ from onward.domain.machine.claim import (
     ready_count,
     run_attempt,
 )
-from onward.domain.machine.finish import end_failed, end_succeeded
+from onward.domain.machine.finish import end_done, end_failed
 from onward.domain.model import MAIN_LANE, Failing, Failure, Fan, RunStatus, StepStatus, Wait
 from onward.domain.protocol import Decision, Do
 
@@ -24,10 +24,11 @@ if TYPE_CHECKING:
     from onward.domain.machine.turn import Turn
     from onward.domain.model import Json, Run
 
-_WAITS = {
+WAITS: Final = {
     StepStatus.NEEDS_RECONCILIATION: RunStatus.NEEDS_RECONCILIATION,
     StepStatus.WAITING_HUMAN: RunStatus.WAITING_HUMAN,
     StepStatus.WAITING_EXTERNAL: RunStatus.WAITING_EXTERNAL,
+    StepStatus.UNKNOWN: RunStatus.BACKING_OFF,
     StepStatus.BACKING_OFF: RunStatus.BACKING_OFF,
 }
 """What a waiting step makes of the run; the first kind present wins."""
@@ -85,16 +86,16 @@ def _main_move(turn: Turn) -> Decision | None:
     """
     run = turn.run
     leaving = run.decisions >= HANDOFF_DECISIONS
-    found = [] if leaving else candidates(turn, MAX_LANES - len(run.open))
+    found = [] if leaving or turn.unread else candidates(turn, MAX_LANES - len(run.open))
     if found:
         return _claim(turn, found)
     if run.open:
         return _run_all(turn, list(run.open))
-    if leaving:
+    if leaving or (turn.unread and run.done < run.steps_total):
         return Decision(run.run_id, run.generation, Do.HANDOFF)
     if run.waiting:
         return _wait(turn)
-    end_succeeded(turn)
+    end_done(turn)
     return stop(turn)
 
 
@@ -140,9 +141,9 @@ def _lane_move(turn: Turn, lane: int) -> Decision | None:
     run = turn.run
     count = ready_count(run, turn.now)
     if not count and not run.open and not run.waiting:
-        end_succeeded(turn)
+        end_done(turn)
         return stop(turn)
-    if not count or _left_for_settle(run, count):
+    if not count or turn.unread or _left_for_settle(run, count):
         return stop(turn)
     nearest = candidates(turn, 1)
     if not nearest or opens_fan(turn, nearest[0]):
@@ -182,7 +183,7 @@ def _run_all(turn: Turn, held: list[str]) -> Decision:
 
 def wake(turn: Turn) -> None:
     """Note that a run that waited goes on."""
-    if turn.run.status in _WAITS.values():
+    if turn.run.status in WAITS.values():
         turn.set(status=RunStatus.RUNNING, park_token=None)
         turn.emit("run.resumed", generation=turn.run.generation, cause="wait_over")
 
@@ -191,7 +192,7 @@ def _wait(turn: Turn) -> Decision:
     """Park the driver until the first wait is over, at the latest until the run's deadline."""
     run = turn.run
     kinds = {wait.kind for wait in run.waiting.values()}
-    status = next(state for kind, state in _WAITS.items() if kind in kinds)
+    status = next(state for kind, state in WAITS.items() if kind in kinds)
     if status is not run.status:
         turn.set(status=status)
         turn.emit("run.waiting", status=status.value, steps=_waits(run.waiting))

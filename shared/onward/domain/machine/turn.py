@@ -5,11 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from onward.domain.model import Effect, Event, Json, PlannedStep, Run, Step
+from onward.domain.incidents import Incident, Interruption
+from onward.domain.model import Event, Json, PlannedStep, Run, Step
 from onward.domain.protocol import Claim, Decision, Outcome, Resolved, RowsMissing, View
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from onward.domain.effects import Effect
 
 
 class Turn:
@@ -23,6 +26,9 @@ class Turn:
         self._steps: dict[str, Step] = {}
         self._effects: dict[str, Effect] = {}
         self._events: list[Event] = []
+        self._incidents: list[Incident] = []
+        self.unread = False
+        """Whether a step ended here whose output only the committed row can tell."""
 
     def set(self, **changes: Any) -> None:
         """Change fields of the run row."""
@@ -88,6 +94,27 @@ class Turn:
         """Write a ledger row in this turn's commit."""
         self._effects[effect.step_id] = effect
 
+    def interrupt(self, step: Step, cause: str, *, doubtful: bool = False) -> Step:
+        """Return the step with its interruption noted; the first of several is the one told."""
+        lost = step.lost or Interruption(cause, self.now, self.run.usage.total)
+        return replace(step, lost=replace(lost, doubtful=lost.doubtful or doubtful))
+
+    def resumed(self, step: Step, at: float | None) -> Step:
+        """Close a step's interruption: its next attempt began at this time (epoch seconds).
+
+        None: now. Never before it was noticed, whatever the clock of the machine that ran it.
+        """
+        if step.lost is not None:
+            resumed_at = max(step.lost.at, self.now if at is None else at)
+            self._incidents.append(Incident(step.lost, resumed_at, step.step_id))
+        return replace(step, lost=None)
+
+    def run_resumed(self) -> None:
+        """Close the run's interruption: another execution drives it."""
+        if self.run.lost is not None:
+            self._incidents.append(Incident(self.run.lost, self.now))
+            self.set(lost=None)
+
     def outcome(self, decision: Decision) -> Outcome:
         """Close the turn: stamp the rows with the commit's last seq.
 
@@ -108,4 +135,5 @@ class Turn:
                 for effect in self._effects.values()
             ),
             events=tuple(self._events),
+            incidents=tuple(self._incidents),
         )

@@ -1,0 +1,96 @@
+"""Operators answer: for a write in doubt, and for a run that failed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from onward.app.carry_out import carry_out
+from onward.app.checkpoints import keep
+from onward.app.read_run import find_run
+from onward.domain.errors import Fault, InvalidRequest
+from onward.domain.model import StepStatus
+from onward.domain.protocol import Resolve, Resume, Verdict
+from onward.sdk.catalogue import load_tool
+from onward.sdk.workflow import checked
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from onward.app.carry_out import Drive
+    from onward.app.service import Service
+    from onward.domain.model import Json, Payload
+
+COMMIT_SECONDS: Final = 10.0
+
+_STOPPED: Final = frozenset(
+    {StepStatus.FAILED, StepStatus.CANCELLED, StepStatus.NEEDS_RECONCILIATION}
+)
+_MEMBERS: Final = frozenset({"outcome", "result"})
+
+
+def resolve_step(
+    service: Service, tenant: str, subject: str, run_id: str, step_id: str, body: Json
+) -> None:
+    """Take an operator's word for a write in doubt, and wake the driver.
+
+    Raises RunNotFound, InvalidRequest, or NotWaiting when nobody asked.
+    """
+    find_run(service, tenant, run_id)
+    verdict, result = _read(body)
+    payload = None
+    if verdict is Verdict.APPLIED:
+        payload = _result(service, tenant, run_id, step_id, result)
+    command = Resolve(step_id, verdict, subject, payload)
+    drive = service.drive
+    carry_out(drive, run_id, None, command, drive.clock() + COMMIT_SECONDS)
+    signal(drive, run_id, service.wake)
+
+
+def resume_run(service: Service, tenant: str, subject: str, run_id: str) -> None:
+    """Let a failed run go on from its checkpoints, as a new generation.
+
+    Raises RunNotFound, or NotResumable.
+    """
+    find_run(service, tenant, run_id)
+    steps = [row for row in service.reader.steps(run_id) if row.status in _STOPPED]
+    command = Resume(subject, tuple(row.step_id for row in steps))
+    drive = service.drive
+    carry_out(drive, run_id, None, command, drive.clock() + COMMIT_SECONDS)
+
+
+def signal(drive: Drive, run_id: str, wake: Callable[[str], object]) -> bool:
+    """Wake a parked driver by the token that is there after the commit it is to hear of.
+
+    answerer  commit ──► read token ──► signal
+    park              store token if seq unchanged, else decide again
+
+    A token stored before the commit is found here; one stored later is stored by a park that
+    has seen the commit, and answers itself.
+    """
+    run = drive.reader.run(run_id)
+    if run is None or run.park_token is None:
+        return False
+    return bool(wake(run.park_token))
+
+
+def _read(body: Json) -> tuple[Verdict, Json]:
+    if not isinstance(body, dict):
+        raise InvalidRequest("the body is an object", (Fault("", "the body is an object"),))
+    faults = [Fault(f"/{name}", "unknown member") for name in sorted(body.keys() - _MEMBERS)]
+    outcome = body.get("outcome")
+    if outcome not in set(Verdict):
+        allowed = ", ".join(Verdict)
+        faults.append(Fault("/outcome", f"outcome is one of {allowed}"))
+    if faults:
+        raise InvalidRequest("; ".join(f"{f.pointer}: {f.message}" for f in faults), tuple(faults))
+    return Verdict(str(outcome)), body.get("result")
+
+
+def _result(service: Service, tenant: str, run_id: str, step_id: str, result: Json) -> Payload:
+    """Return an applied write's output, checked against what its tool declares."""
+    row = service.reader.rows(run_id, steps=[step_id]).steps[step_id]
+    if row is None:
+        return keep(service.blobs(tenant), result)
+    planned = service.reader.rows(run_id, plan=[row.plan_key]).plan[row.plan_key]
+    value = checked(load_tool(planned.entry).output, result, "/result")
+    return keep(service.blobs(tenant), value)

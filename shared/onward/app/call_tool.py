@@ -1,0 +1,149 @@
+"""Call an attempt's tool: decode, mark, probe where the outcome is unknown, call, encode."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from onward.app.checkpoints import action_version, keep, load
+from onward.app.classify import classify
+from onward.aws import codec
+from onward.domain.errors import Conflict, Fatal, OutcomeUnknown
+from onward.domain.machine.ledger import proven
+from onward.domain.protocol import AttemptClosed, Complete, Fail
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+    from onward.app.carry_out import Drive
+    from onward.domain.effects import Effect
+    from onward.domain.model import Json, Payload, PlannedStep, Step
+    from onward.domain.protocol import View
+    from onward.sdk.context import StepContext
+    from onward.sdk.tools import Tool
+
+
+@dataclass(slots=True)
+class Call:
+    """One attempt's call; `sends` turns true just before its write may leave the process."""
+
+    drive: Drive
+    view: View
+    step: Step
+    planned: PlannedStep
+    context: StepContext
+    request_id: str
+    sends: bool = False
+    reconciled: bool = False
+
+
+def call_tool(call: Call) -> Complete | Fail:
+    """Call the tool and turn whatever it does into a command.
+
+    Raises AttemptClosed when the attempt was taken over before it sent its write.
+    """
+    step, started_at = call.step, call.drive.clock()
+    try:
+        output = _output(call)
+    except AttemptClosed:
+        raise
+    except Exception as error:  # noqa: BLE001 - a tool is the outside
+        return Fail(
+            step_id=step.step_id,
+            fence=step.fence,
+            failure=classify(error, writes=call.sends),
+            jitter=call.drive.chance(),
+            usage=call.context.spent,
+            started_at=started_at,
+        )
+    return Complete(
+        step_id=step.step_id,
+        fence=step.fence,
+        output=output,
+        usage=call.context.spent,
+        started_at=started_at,
+        reconciled=call.reconciled,
+    )
+
+
+def _output(call: Call) -> Payload:
+    from onward.sdk.catalogue import load_tool  # Pydantic stays off the cold path
+
+    blobs = call.drive.blobs(call.view.run.tenant)
+    value = load(blobs, call.step.input)
+    tool = load_tool(call.planned.entry)
+    request = tool.input_model.model_validate(value)
+    version = action_version(call.planned.tool, value)
+    call.context.idempotency_key = f"{call.context.run_id}/{call.step.step_id}/{version}"
+    run = _write if call.planned.policy.writes else _run
+    return keep(blobs, run(call, tool, request))
+
+
+def _run(call: Call, tool: Tool, request: BaseModel) -> Json:
+    return _round_trip(tool, tool(call.context, request))
+
+
+def _write(call: Call, tool: Tool, request: BaseModel) -> Json:
+    """Send a write, unless a probe finds that an earlier attempt's was applied."""
+    doubtful = _doubtful(call)
+    if doubtful is None:
+        _mark(call, proof=None)
+        return _run(call, tool, request)
+    call.context.idempotency_key = doubtful.key
+    found = _ask(call, tool, request)
+    if found is not None:
+        call.reconciled = True
+        return found[0]
+    proofs = doubtful.proofs + 1
+    _mark(call, proof=(proven(doubtful.key, proofs), proofs))
+    return _run(call, tool, request)
+
+
+def _doubtful(call: Call) -> Effect | None:
+    """Return the ledger row of an action that has to be probed before it is sent again."""
+    if call.planned.policy.idempotency != "probe" or call.step.fence == 1:
+        return None
+    step_id = call.step.step_id
+    effect = call.drive.reader.rows(call.context.run_id, effects=[step_id]).effects[step_id]
+    call.view.effects[step_id] = effect
+    return effect if effect is not None and effect.unknown_since is not None else None
+
+
+def _ask(call: Call, tool: Tool, request: BaseModel) -> tuple[Json] | None:
+    """Return the receipt of an applied write, boxed; None when it was not applied.
+
+    Raises OutcomeUnknown when the probe is not sure: it is asked again later.
+    """
+    from onward.sdk.probe import Applied, NotApplied
+
+    if tool.probe is None:
+        raise OutcomeUnknown(f"{tool.name} has no probe in this version")
+    found = tool.probe(call.context, request)
+    if isinstance(found, Applied):
+        return (_round_trip(tool, found.receipt),)
+    if isinstance(found, NotApplied):
+        return None
+    raise OutcomeUnknown(getattr(found, "reason", "the probe said nothing"))
+
+
+def _mark(call: Call, proof: tuple[str, int] | None) -> None:
+    """Mark a write before it is sent; refused means: do not send."""
+    drive, step, run_id = call.drive, call.step, call.context.run_id
+    mark = (run_id, step.step_id, step.fence, call.request_id, drive.clock())
+    try:
+        row = drive.store.mark_resent(*mark, proof) if proof else drive.store.mark_sent(*mark)
+    except Conflict as refused:
+        raise AttemptClosed(str(refused)) from refused
+    effect = codec.read_effect(row)
+    call.view.effects[step.step_id] = effect
+    call.context.idempotency_key = effect.key
+    call.sends = True
+
+
+def _round_trip(tool: Tool, returned: object) -> Json:
+    """Return an output as a replay would see it."""
+    try:
+        return tool.round_trip(returned)
+    except ValueError as error:
+        wrong = OutcomeUnknown if tool.policy.writes else Fatal
+        raise wrong(f"{tool.name} returned something else than it declares: {error}") from error

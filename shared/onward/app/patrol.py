@@ -1,0 +1,142 @@
+"""Find runs that stand still, and set them going again.
+
+What a look finds                                what is done about it
+    nobody drives it (start was lost)            its start is queued again
+    its execution is dead                        the next generation is queued, the dead one fenced
+    its driver is parked, and need not be        the token is answered
+    an attempt outlived its deadline by far      its execution is stopped, then as for a dead one
+    all is well                                  it is looked at later, at most 15 minutes
+
+A look is safe at any time and twice at once: every repair is a conditional commit, a start by
+name, or a token that can be answered only once.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Final
+
+from onward.app.answer_run import signal
+from onward.app.carry_out import carry_out, decided, look
+from onward.aws.engine import Execution
+from onward.domain.limits import TASK_GRACE
+from onward.domain.model import RunStatus
+from onward.domain.protocol import Do, Restart, Settle
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from onward.app.carry_out import Drive
+    from onward.aws.due import DueIndex
+    from onward.aws.engine import Engine
+    from onward.domain.model import Run
+
+SOON: Final = 60
+LATEST: Final = 15 * 60
+OVERDUE: Final = TASK_GRACE + 60
+"""Seconds past an attempt's deadline after which its execution is believed stuck: the worker
+ends itself after 1, the task's time-out follows after 10, and recover needs its retries."""
+
+_COMMIT_SECONDS: Final = 10.0
+
+
+class Repair(StrEnum):
+    """What the patrol did about a run."""
+
+    STARTED = "started"
+    RESTARTED = "restarted"
+    SIGNALLED = "signalled"
+    STOPPED = "stopped"
+
+
+@dataclass(frozen=True, slots=True)
+class Patrol:
+    """What looking after runs takes. `start` queues an execution's start."""
+
+    drive: Drive
+    engine: Engine
+    due: DueIndex
+    start: Callable[[dict[str, Any]], None]
+    wake: Callable[[str], object]
+
+
+def patrol(watch: Patrol, until: float, *, everything: bool = False) -> Counter[str]:
+    """Look at each due run, or at every run that is ever to be due; count the repairs.
+
+    Ends at `until` (epoch seconds): what is left is still due the next time.
+    """
+    done: Counter[str] = Counter()
+    for run_id in watch.due.until(None if everything else watch.drive.clock()):
+        if watch.drive.clock() >= until:
+            break
+        done["looked"] += 1
+        repair = look_after(watch, run_id)
+        if repair is not None:
+            done[repair.value] += 1
+    return done
+
+
+def run_of(execution_arn: str) -> str:
+    """Return the run that an execution drives: its name is `run_id-generation`."""
+    return execution_arn.rsplit(":", 1)[1].rsplit("-", 1)[0]
+
+
+def look_after(watch: Patrol, run_id: str) -> Repair | None:
+    """Look at one run and repair what stands still; None when nothing did."""
+    run = watch.drive.reader.run(run_id)
+    if run is None:
+        return None
+    if run.status.ended:
+        watch.drive.store.move_due(run, None)
+        return None
+    repair = _repair(watch, run)
+    wait = SOON if repair is not None else _patience(run, watch.drive.clock())
+    watch.drive.store.move_due(run, int(watch.drive.clock()) + wait)
+    return repair
+
+
+def _repair(watch: Patrol, run: Run) -> Repair | None:
+    if run.status is RunStatus.NEEDS_RECONCILIATION and not run.waiting:
+        return None  # it stalled three times; an operator resumes it
+    state = watch.engine.state(run.run_id, run.generation)
+    if state is Execution.ABSENT:
+        watch.start({"run_id": run.run_id, "generation": run.generation})
+        return Repair.STARTED
+    if state is Execution.CLOSED:
+        return _restart(watch, run, "execution_dead", Repair.RESTARTED)
+    if _overdue(watch, run):
+        watch.engine.stop(run.run_id, run.generation)
+        return _restart(watch, run, "attempt_overdue", Repair.STOPPED)
+    return _signal(watch, run)
+
+
+def _restart(watch: Patrol, run: Run, cause: str, repair: Repair) -> Repair | None:
+    """Fence the generation off. It may just have ended its run, which then changes nothing."""
+    until = watch.drive.clock() + _COMMIT_SECONDS
+    outcome = carry_out(watch.drive, run.run_id, run.generation, Restart(cause), until)
+    return repair if outcome.changes else None
+
+
+def _signal(watch: Patrol, run: Run) -> Repair | None:
+    """Answer a parked driver whose decision would not be to wait any more."""
+    if run.park_token is None:
+        return None
+    command = Settle()
+    outcome = decided(watch.drive, look(watch.drive, run.run_id, command), command, run.generation)
+    if outcome.decision.do is Do.WAIT and not outcome.changes:
+        return None
+    return Repair.SIGNALLED if signal(watch.drive, run.run_id, watch.wake) else None
+
+
+def _overdue(watch: Patrol, run: Run) -> bool:
+    rows = watch.drive.reader.rows(run.run_id, steps=list(run.open)).steps.values()
+    deadlines = [row.deadline for row in rows if row is not None and row.deadline is not None]
+    return bool(deadlines) and max(deadlines) + OVERDUE < watch.drive.clock()
+
+
+def _patience(run: Run, now: float) -> int:
+    """Return seconds until the next look: sooner when a wait is over before."""
+    ends = [wait.until - now for wait in run.waiting.values() if wait.until is not None]
+    return int(min(LATEST, max(SOON, min(ends, default=LATEST) + SOON)))

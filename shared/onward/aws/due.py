@@ -1,0 +1,57 @@
+"""The due index: runs at which somebody looks if nothing moved."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from onward.aws import keys
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+INDEX: Final = "due"
+SLACK: Final = 5
+"""Seconds by which a schedule may come early; a round must not wait for the next one then."""
+
+
+class DueIndex:
+    """Reads the sparse index `due`; it lags behind the table, so a look reads the run itself."""
+
+    def __init__(self, client: Any, table: str) -> None:
+        """Use a boto3 DynamoDB client and the name of the `runs` table."""
+        self._client = client
+        self._table = table
+
+    def until(self, seconds: float | None) -> Iterator[str]:
+        """Yield the ids of runs due until a time (epoch seconds); None: all that are to be due."""
+        for shard in range(keys.DUE_SHARDS):
+            yield from self._shard(f"DUE#{shard}", seconds)
+
+    def claim_round(self, now: float, seconds: int) -> bool:
+        """Claim a scheduled round unless one began less than `seconds` ago; one of two wins."""
+        try:
+            self._client.put_item(
+                TableName=self._table,
+                Item={"pk": {"S": "PATROL"}, "sk": {"S": "ROUND"}, "at": {"N": repr(now)}},
+                ConditionExpression="attribute_not_exists(pk) OR #at <= :before",
+                ExpressionAttributeNames={"#at": "at"},
+                ExpressionAttributeValues={":before": {"N": repr(now - seconds + SLACK)}},
+            )
+        except self._client.exceptions.ConditionalCheckFailedException:
+            return False
+        return True
+
+    def _shard(self, shard: str, seconds: float | None) -> Iterator[str]:
+        condition, values = "due_shard = :s", {":s": {"S": shard}}
+        if seconds is not None:
+            condition += " AND due_at <= :t"
+            values[":t"] = {"N": str(int(seconds))}
+        pages = self._client.get_paginator("query").paginate(
+            TableName=self._table,
+            IndexName=INDEX,
+            KeyConditionExpression=condition,
+            ExpressionAttributeValues=values,
+        )
+        for page in pages:
+            for row in page["Items"]:
+                yield row["pk"]["S"].removeprefix(keys.RUN_PREFIX)

@@ -1,0 +1,98 @@
+"""`onward effects`, `resolve`, `resume`, `patrol` and `recovery`: what operators ask and answer."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from onward.cli.connection import connect
+from onward.cli.inputs import read_json
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, one document a line.")]
+
+
+def effects(run_id: str, as_json: AsJson = False) -> None:
+    """Show every action of a run that may have touched the world."""
+    with connect() as onward:
+        found = onward.effects(run_id)
+    if as_json:
+        _print_json(found)
+        return
+    rows = found["effects"]
+    shown = ("step_id", "tool", "state", "fence", "sent_at", "key")
+    _print_table(shown, rows, "no step of this run writes")
+
+
+def resolve(
+    run_id: str,
+    step_id: str,
+    outcome: Annotated[str, typer.Argument(help="applied, not_applied or abandon.")],
+    result: Annotated[str, typer.Option(help="Its output, where applied: JSON or @file.")] = "null",
+) -> None:
+    """Answer for a write whose outcome nobody knows; its run goes on."""
+    value = read_json(result, "--result")
+    with connect() as onward:
+        run = onward.resolve(run_id, step_id, outcome, value)
+    Console().out(f"{run_id}  {run['status']}", highlight=False)
+
+
+def resume(run_id: str) -> None:
+    """Let a failed run go on from its checkpoints, once its cause is mended."""
+    with connect() as onward:
+        run = onward.resume(run_id)
+    Console().out(f"{run_id}  {run['status']}", highlight=False)
+    Console().out(f"follow it with: onward watch {run_id}", highlight=False)
+
+
+def patrol(as_json: AsJson = False) -> None:
+    """Look after every run that is due, now."""
+    with connect() as onward:
+        found = onward.patrol()
+    if as_json:
+        _print_json(found)
+        return
+    repairs = ", ".join(f"{count} {name}" for name, count in found["repairs"].items())
+    Console().out(f"looked at {found['looked']}: {repairs or 'nothing to repair'}", highlight=False)
+
+
+def recovery(days: int = 7, as_json: AsJson = False) -> None:
+    """Show what interrupted runs, how soon they went on, and what that saved."""
+    with connect() as onward:
+        found = onward.recovery(days)
+    if as_json:
+        _print_json(found)
+        return
+    shown = (
+        "cause",
+        "count",
+        "typical_steps",
+        "resume_median_seconds",
+        "resume_max_seconds",
+        "tokens_saved",
+        "duplicates_prevented",
+    )
+    _print_table(shown, found["causes"], f"nothing was interrupted in the last {days} days")
+
+
+def _print_json(document: dict[str, Any]) -> None:
+    Console().out(json.dumps(document, ensure_ascii=False), highlight=False)
+
+
+def _print_table(columns: tuple[str, ...], rows: list[dict[str, Any]], empty: str) -> None:
+    if not rows:
+        Console().out(empty, highlight=False)
+        return
+    table = Table(*(name.replace("_", " ") for name in columns))
+    for row in rows:
+        table.add_row(*(_cell(row[name]) for name in columns))
+    Console().print(table)
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, list):
+        return ", ".join(map(str, value))
+    return "" if value is None else str(value)

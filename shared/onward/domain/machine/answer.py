@@ -1,0 +1,159 @@
+"""Operators answer: for a write in doubt, and for a run that failed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from onward.domain.errors import NotResumable, NotWaiting
+from onward.domain.incidents import Interruption
+from onward.domain.limits import DEFAULT_RUN_RETRIES, DUE_AFTER
+from onward.domain.machine import ledger
+from onward.domain.machine.attempt import tell_reconciled
+from onward.domain.machine.drive import next_generation
+from onward.domain.machine.finish import fail_step, rest, skip_step, succeed_step
+from onward.domain.machine.move import WAITS, stop
+from onward.domain.model import Failure, Payload, RunStatus, StepStatus, Usage, Wait, step_of
+from onward.domain.protocol import Decision, Verdict
+
+if TYPE_CHECKING:
+    from onward.domain.machine.turn import Turn
+    from onward.domain.model import PlannedStep, Step
+    from onward.domain.protocol import Resolve, Resume
+
+_IN_DOUBT = frozenset({StepStatus.NEEDS_RECONCILIATION, StepStatus.UNKNOWN})
+_STOPPED = frozenset({StepStatus.FAILED, StepStatus.CANCELLED, StepStatus.NEEDS_RECONCILIATION})
+
+
+def resolve(turn: Turn, command: Resolve) -> Decision:
+    """Take an operator's word for what a write did; the driver goes on from there.
+
+    Raises NotWaiting unless the step's outcome is unknown: the first answer counts. So it is
+    for `not_applied` where that cannot be known: yet, or any more, because the receipt came.
+    """
+    row = turn.step(command.step_id)
+    if row is None or row.status not in _IN_DOUBT or command.step_id not in turn.run.waiting:
+        raise NotWaiting(f"step {command.step_id} does not wait for a resolution")
+    planned = turn.planned(row.plan_key)
+    receipt = ledger.receipt(turn, planned, row)
+    if command.verdict is Verdict.NOT_APPLIED:
+        _refuse_guess(turn, planned, row, receipt)
+    tell_reconciled(turn, row, command.verdict, command.by)
+    if command.verdict is Verdict.APPLIED:
+        result = command.result or receipt or Payload("null")
+        succeed_step(turn, turn.resumed(row, None), result, Usage())
+    elif command.verdict is Verdict.NOT_APPLIED:
+        ledger.disproved(turn, planned, row)
+        _try_anew(turn, row, Wait(StepStatus.BACKING_OFF, turn.now))
+    else:
+        _abandon(turn, planned, row, command.by)
+    _queue(turn)
+    return stop(turn)
+
+
+def resume(turn: Turn, command: Resume) -> Decision:
+    """Let a failed run go on from its checkpoints, with a fresh budget of retries.
+
+    A token budget that was spent is lifted and a deadline that has passed begins anew: the
+    operator resumes knowing both. What ended well stays as it is, whatever the command names.
+    Raises NotResumable when the run has not failed, or when a step failed because its input
+    cannot be made: checkpoints do not change.
+    """
+    run = turn.run
+    if run.status is not RunStatus.FAILED and not run.stalled:
+        raise NotResumable(f"run {run.run_id} is {run.status.value}, not failed")
+    rows = _stopped(turn, command)
+    hopeless = [row.step_id for row in rows if row.fence == 0]
+    if hopeless:
+        raise NotResumable(f"the input of {', '.join(hopeless)} cannot be made; submit a new run")
+    for row in rows:
+        _put_back(turn, row)
+    failure = run.failing.failure.code if run.failing else "stalled"
+    late = run.deadline is not None and run.deadline <= turn.now
+    turn.set(
+        failing=None,
+        status=RunStatus.QUEUED,
+        lost=run.lost or Interruption(failure, run.ended_at or turn.now, run.usage.total),
+        ended_at=None,
+        stalls=0,
+        retries_left=DEFAULT_RUN_RETRIES,
+        tokens_left=None if (run.tokens_left or 0) < 0 else run.tokens_left,
+        deadline=turn.now + (run.deadline or 0.0) - run.created_at if late else run.deadline,
+    )
+    next_generation(turn, "resumed_by_operator", by=command.by)
+    return stop(turn)
+
+
+def _refuse_guess(turn: Turn, planned: PlannedStep, row: Step, receipt: Payload | None) -> None:
+    """Refuse `not_applied` while it is not known, or known to be wrong.
+
+        attempt #1   send ─────────────── the request is still on its way ──► lands
+        operator           looks: nothing there ─► not_applied ─► attempt #2 sends: two effects
+
+    A receipt that was put down meanwhile knows better.
+    """
+    if receipt is not None:
+        raise NotWaiting(f"the receiver of step {row.step_id} has answered: it was applied")
+    seconds = ledger.unsettled(turn, planned, row)
+    if seconds > 0:
+        raise NotWaiting(
+            f"a request of step {row.step_id} may still arrive for {seconds:.0f} seconds; "
+            "until then nobody can know that it was not applied"
+        )
+
+
+def _stopped(turn: Turn, command: Resume) -> list[Step]:
+    """Return the rows that stopped with the run: those named, and fan-outs left half done."""
+    wanted = dict.fromkeys([*command.steps, *map(step_of, turn.run.fans)])
+    rows = [row for row in turn.steps(wanted) if row is not None]
+    turn.planned_all(row.plan_key for row in rows)
+    return [r for r in rows if r.status in _STOPPED and r.step_id not in turn.run.waiting]
+
+
+def _put_back(turn: Turn, row: Step) -> None:
+    """Give a step that stopped with its run its place in the run again.
+
+    A write in doubt goes on as if it had just been lost: it is sent again, probed when that can
+    be believed, or a person is asked.
+    """
+    if row.children is not None:
+        turn.put(replace(row, status=StepStatus.EXECUTING, ended_at=None))
+        return
+    planned = turn.planned(row.plan_key)
+    quiet = ledger.quiet_at(turn, planned, row)
+    at = max(turn.now, quiet or turn.now)
+    if not ledger.resendable(turn, planned, row, at):
+        _try_anew(turn, row, Wait(StepStatus.NEEDS_RECONCILIATION))
+    elif quiet is not None:
+        _try_anew(turn, row, Wait(StepStatus.UNKNOWN, at))
+    else:
+        _try_anew(turn, row, Wait(StepStatus.BACKING_OFF, at))
+
+
+def _try_anew(turn: Turn, row: Step, wait: Wait) -> None:
+    """Let a step be claimed again when its wait is over, with all its attempts before it."""
+    error = row.error if wait.until is None else None
+    turn.put(replace(row, status=wait.kind, tries=0, error=error))
+    rest(turn, row.step_id, wait)
+
+
+def _abandon(turn: Turn, planned: PlannedStep, row: Step, by: str) -> None:
+    """Give a step up although its write may have happened; the ledger goes on saying so."""
+    failure = Failure("abandoned", f"given up by {by}; its outcome stays unknown")
+    if planned.optional:
+        skip_step(turn, row, failure)
+    else:
+        fail_step(turn, row, failure, "abandoned")
+
+
+def _queue(turn: Turn) -> None:
+    """A run that waited is queued until its driver has heard of the answer.
+
+    Its park token stays: whoever answered reads it after this commit. A run that stalled has
+    no driver to hear of it; it is resumed.
+    """
+    if turn.run.stalled:
+        return
+    turn.set(due_at=int(turn.now) + DUE_AFTER)
+    if turn.run.status in WAITS.values():
+        turn.set(status=RunStatus.QUEUED)
