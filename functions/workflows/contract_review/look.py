@@ -17,6 +17,7 @@ padding:1rem 1.25rem;background:var(--wash);border-left:4px solid var(--tone);bo
 .chip{display:inline-block;padding:0 .5rem;border:1px solid var(--tone);border-radius:1rem;
 color:var(--tone);font-size:.8rem;font-weight:600;line-height:1.5;white-space:nowrap}
 .chip.dissent{border-style:dashed}
+.overview thead th{white-space:nowrap}
 .overview td{min-width:5.5rem}.overview td.value{min-width:12rem;color:var(--soft)}
 .overview .value span{display:block}
 .agreement{display:block;color:var(--soft);font-size:.8rem;margin-top:.15rem}

@@ -126,10 +126,12 @@ class Report:
             f"<td>{_chip(j.severity)}<span class=agreement>{_agreement(j)}</span></td></tr>"
             for j in self.merged.judgements
         )
+        by_rules = any(name.startswith("rules:") for name in self.merged.reviewers)
+        stand_in = " Fixed rules stand in for language models." if by_rules else ""
         return (
             "<div class=scroll><table class=overview>"
             f"<thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table></div>"
-            f"<p class=by>Reviewed by {escape(', '.join(self.merged.reviewers))}.</p>"
+            f"<p class=by>Reviewed by {escape(', '.join(self.merged.reviewers))}.{stand_in}</p>"
         )
 
 
