@@ -47,6 +47,13 @@ def wake(process: int) -> bool:
     return _signal(process, signal.SIGCONT)
 
 
+def idle(process: int) -> bool:
+    """Whether a worker has nothing to do: it sleeps until its next invocation comes down a pipe."""
+    with suppress(OSError):
+        return "pipe_read" in Path(f"/proc/{process}/wchan").read_text()
+    return True
+
+
 def _signal(process: int, number: signal.Signals) -> bool:
     with suppress(ProcessLookupError):
         os.kill(process, number)

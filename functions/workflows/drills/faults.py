@@ -60,6 +60,9 @@ def due(ctx: StepContext, faults: Faults) -> Fault | None:
     """Return the fault that strikes this attempt."""
     allow(ctx, faults)
     fault = faults.get(ctx.step_id)
+    if fault is not None:
+        # Watchers see when each attempt at such a step began, whatever becomes of it.
+        ctx.progress(0.0, f"attempt {ctx.attempt}")
     return fault if fault is not None and ctx.attempt <= fault.times else None
 
 

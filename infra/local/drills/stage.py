@@ -1,0 +1,165 @@
+"""Where a drill plays: a stack, its client, the outside, and hands to break things with."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from onward.client import ServiceUnreachable
+
+from infra.local import workers
+from infra.local.deploy import client
+from infra.local.drills.finding import Finding, Watched, faults_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from onward.client import Event, Onward
+
+    from infra.local.drills.outside import Outside
+    from infra.local.stack import Stack
+
+PATIENCE: Final = 120.0
+"""Seconds after which a run that still moves, or still stands, counts as stuck."""
+
+_LONGEST_WAIT: Final = 5.0
+_TICK: Final = 0.05
+
+
+class Overdue(AssertionError):
+    """What a drill waited for did not happen; the text says what."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refund:
+    """A run that was submitted."""
+
+    run_id: str
+    order_id: str
+
+
+@dataclass
+class Stage:
+    """One stack for one drill after the other; `quick` leaves repetitions out."""
+
+    stack: Stack
+    onward: Onward
+    outside: Outside
+    quick: bool = False
+    _events: dict[str, list[Event]] = field(default_factory=dict)
+
+    @property
+    def state(self) -> Path:
+        """The stack's state directory."""
+        return Path(self.stack.state_dir)
+
+    @cached_property
+    def machines(self) -> Any:
+        """A Step Functions client, for what somebody with a console could do."""
+        return client("stepfunctions", self.stack.endpoint_url)
+
+    def submit(
+        self, faults: Mapping[str, Mapping[str, Any]] | None = None, workflow: str = "refund"
+    ) -> Refund:
+        """Submit the refund of a new order, with faults by step."""
+        order_id = f"o-{secrets.token_hex(5)}"
+        told = {"order_id": order_id, "receiver_url": self.outside.url, "faults": faults or {}}
+        return Refund(self.onward.submit(workflow, told)["run_id"], order_id)
+
+    def follow(
+        self,
+        refund: Refund,
+        until: Callable[[Event], bool] | None = None,
+        seconds: float = PATIENCE,
+    ) -> Event | None:
+        """Read on in a run's log to the first event that is looked for, or to the run's end.
+
+        Raises:
+            Overdue: neither came in time.
+        """
+        seen = self._events.setdefault(refund.run_id, [])
+        deadline = time.monotonic() + seconds
+        while (left := deadline - time.monotonic()) > 0:
+            after = int(seen[-1]["sequence"]) if seen else 0
+            try:
+                page = self.onward.events(refund.run_id, after, wait=min(left, _LONGEST_WAIT))
+            except ServiceUnreachable:
+                # A client asks again from its last event.
+                continue
+            for event in page["events"]:
+                seen.append(event)
+                if until is not None and until(event):
+                    return event
+            if page["ended"] and len(seen) >= page["as_of_seq"]:
+                return None
+        raise Overdue(f"{refund.run_id} is {self.onward.get(refund.run_id)['status']}")
+
+    def watched(self, refund: Refund) -> Watched:
+        """Return what the client has seen, and the run as it stands."""
+        seen = self._events.get(refund.run_id, [])
+        return Watched(refund.order_id, self.onward.get(refund.run_id), list(seen))
+
+    def finish(self, refund: Refund, seconds: float = PATIENCE) -> Watched:
+        """Follow a run to its end; one that does not end in time is returned as it stands."""
+        with suppress(Overdue):
+            self.follow(refund, seconds=seconds)
+        return self.watched(refund)
+
+    def judge(
+        self,
+        drill: str,
+        case: str,
+        watched: Watched,
+        broken: Iterable[str] = (),
+        notes: Iterable[str] = (),
+    ) -> Finding:
+        """Count the effects outside, hold the run to what every refund owes, and report."""
+        effects = self.outside.effects(watched.order_id)
+        return Finding(
+            drill=drill,
+            case=case,
+            status=watched.run["status"],
+            effects=sum(effects.values()),
+            seen=watched.seen,
+            broken=(*faults_of(watched, effects), *broken),
+            notes=tuple(notes),
+        )
+
+    def frozen_worker(self) -> int:
+        """Wait for a worker that has frozen itself, and return it."""
+        function = self.stack.outputs["ExecuteStepFunction"]
+        found = self.wait(lambda: workers.frozen(self.state, function), "a worker freezes")
+        return int(found[0])
+
+    def workers(self) -> list[int]:
+        """Return the processes that run tools at this moment."""
+        return workers.workers(self.state, self.stack.outputs["ExecuteStepFunction"])
+
+    def execution(self, run_id: str, generation: int) -> str:
+        """Return the ARN of a generation's execution."""
+        machine = self.stack.outputs["DriverArn"].replace(":stateMachine:", ":execution:")
+        return f"{machine}:{run_id}-{generation}"
+
+    def abort(self, run_id: str, generation: int = 1) -> None:
+        """Stop an execution from outside, as somebody with a console could."""
+        self.machines.stop_execution(executionArn=self.execution(run_id, generation))
+
+    def wait(self, look: Callable[[], Any], what: str, seconds: float = 30.0) -> Any:
+        """Return the first true thing that a look finds; raises Overdue naming what it was for."""
+        deadline = time.monotonic() + seconds
+        while not (found := look()):
+            if time.monotonic() > deadline:
+                raise Overdue(f"waited {seconds:g} s in vain: {what}")
+            time.sleep(_TICK)
+        return found
+
+
+def moment(event: Event) -> float:
+    """Return when an event happened, in epoch seconds."""
+    return datetime.fromisoformat(event["time"]).timestamp()
