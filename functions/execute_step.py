@@ -5,7 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 
 from onward.app.execute_step import Attempt, Worker, execute_step
-from onward.compose import allows_drills, attempts, drive, end_process, models, sandbox, until
+from onward.compose import (
+    allows_drills,
+    attempts,
+    drive,
+    end_process,
+    models,
+    sandbox,
+    tools,
+    until,
+)
 from onward.observability import log
 
 if TYPE_CHECKING:
@@ -28,6 +37,7 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
             request_id=context.aws_request_id,
             until=until(context),
             end_process=end_process,
+            tools=tools,
             models=models(),
             drills=allows_drills(),
             sandbox=sandbox(),

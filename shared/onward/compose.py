@@ -19,10 +19,13 @@ from onward.aws.run_store import RunStore
 from onward.settings import settings
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from onward.app.patrol import Patrol
     from onward.app.run_code import RemoteSandbox
     from onward.aws.idempotency import Once
     from onward.aws.models import BedrockModel
+    from onward.domain.plan import ToolSpec
     from onward.sandbox.run import Cell
     from onward.settings import Settings
 
@@ -66,6 +69,14 @@ def models() -> tuple[BedrockModel, ...]:
     from onward.aws.models import BedrockModel
 
     return tuple(BedrockModel(name) for name in names)
+
+
+@cache
+def tools() -> Mapping[str, ToolSpec]:
+    """Return what plans are validated against; every workflow is imported for it."""
+    from onward.sdk.catalogue import load_catalogue
+
+    return load_catalogue(drills=allows_drills()).specs
 
 
 @cache

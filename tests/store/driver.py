@@ -13,6 +13,7 @@ from onward.app.settle_run import settle_run
 from onward.domain.protocol import Decision, Do
 from onward.sdk.testing import MemoryLog
 
+from tests.store.runs import TOOLS
 from tests.store.scripted_tools import Died
 
 MARGIN = 60.0
@@ -59,7 +60,14 @@ class Driver:
         """RunStep with its Catch: what the worker raises, or its death, goes to recover."""
         if decision.do is Do.DELAY:
             self.drive.sleep(decision.seconds)
-        worker = Worker(self.drive, MemoryLog(), "request", self._until(), _cannot_end)
+        worker = Worker(
+            drive=self.drive,
+            log=MemoryLog(),
+            request_id="request",
+            until=self._until(),
+            end_process=_cannot_end,
+            tools=lambda: TOOLS,
+        )
         try:
             return execute_step(worker, Attempt.of(decision.to_json()))
         except Died:

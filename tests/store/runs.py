@@ -17,9 +17,10 @@ from onward.domain.protocol import Command, Outcome
 
 _SCRIPTED = "tests.store.scripted_tools"
 TOOLS = {
-    name: ToolSpec(name, f"{_SCRIPTED}:{name}", policy)
+    name: ToolSpec(name, f"{_SCRIPTED}:{name}", policy, expands=name == "expand")
     for name, policy in {
         "read": Policy(),
+        "expand": Policy(),
         "native": Policy(effect="write", idempotency="native"),
         "once": Policy(effect="write", idempotency="none"),
     }.items()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
@@ -63,3 +64,13 @@ def native(ctx: StepContext, request: Value) -> Value:
 @tool(effect="write", idempotency="none")
 def once(ctx: StepContext, request: Value) -> Value:
     return _act(ctx, request)
+
+
+class Added(BaseModel):
+    steps: list[dict[str, Any]]
+
+
+@tool(effect="read", expands=True)
+def expand(ctx: StepContext, request: Value) -> Added:
+    _act(ctx, request)
+    return Added(steps=json.loads(request.value))

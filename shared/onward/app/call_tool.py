@@ -7,18 +7,22 @@ from typing import TYPE_CHECKING
 
 from onward.app.checkpoints import action_version, keep, load
 from onward.app.classify import classify
+from onward.app.extend_plan import extend_plan
 from onward.aws import codec
 from onward.domain.errors import Conflict, Fatal, OutcomeUnknown
 from onward.domain.machine.ledger import proven
 from onward.domain.protocol import AttemptClosed, Complete, Fail
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
     from pydantic import BaseModel
 
     from onward.app.carry_out import Drive
     from onward.domain.effects import Effect
     from onward.domain.model import Json, Payload, PlannedStep, Step
-    from onward.domain.protocol import View
+    from onward.domain.plan import ToolSpec
+    from onward.domain.protocol import Extension, View
     from onward.sdk.context import StepContext
     from onward.sdk.tools import Tool
 
@@ -33,8 +37,10 @@ class Call:
     planned: PlannedStep
     context: StepContext
     request_id: str
+    tools: Callable[[], Mapping[str, ToolSpec]]
     sends: bool = False
     reconciled: bool = False
+    extension: Extension | None = None
 
 
 def call_tool(call: Call) -> Complete | Fail:
@@ -63,6 +69,7 @@ def call_tool(call: Call) -> Complete | Fail:
         usage=call.context.spent,
         started_at=started_at,
         reconciled=call.reconciled,
+        extension=call.extension,
     )
 
 
@@ -76,7 +83,11 @@ def _output(call: Call) -> Payload:
     version = action_version(call.planned.tool, value)
     call.context.idempotency_key = f"{call.context.run_id}/{call.step.step_id}/{version}"
     run = _write if call.planned.policy.writes else _run
-    return keep(blobs, run(call, tool, request))
+    returned = run(call, tool, request)
+    if call.planned.expands:
+        run_id, tools = call.context.run_id, call.tools()
+        call.extension = extend_plan(call.drive, run_id, call.step, returned, tools)
+    return keep(blobs, returned)
 
 
 def _run(call: Call, tool: Tool, request: BaseModel) -> Json:

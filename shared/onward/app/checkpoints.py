@@ -11,7 +11,7 @@ from onward.aws.blobs import hashed
 from onward.aws.codec import dumps
 from onward.domain.limits import INLINE_BYTES
 from onward.domain.model import Payload, StepStatus, child_id
-from onward.domain.plan import outputs_needed
+from onward.domain.plan import added_needed, outputs_needed
 from onward.domain.protocol import Claim, Resolved
 from onward.domain.template import Unresolved, resolve
 
@@ -91,10 +91,9 @@ class Resolver:
 
     def resolve(self, claims: Mapping[Claim, PlannedStep]) -> dict[str, Resolved]:
         """Return the resolved input of each claim by step id."""
-        needed: set[str] = set()
-        for planned in claims.values():
-            needed |= outputs_needed(planned)
-        values = self._values(needed)
+        steps = list(claims.values())
+        values = self._values({step_id for planned in steps for step_id in outputs_needed(planned)})
+        values |= self._with_added(values, {s for planned in steps for s in added_needed(planned)})
         scope: dict[str, Json] = {"input": self._input, "steps": values}
         return {
             claim.step_id: self._one(claim, planned, scope) for claim, planned in claims.items()
@@ -113,6 +112,16 @@ class Resolver:
         except Unresolved as error:
             return Resolved(fault=str(error))
         return Resolved(keep(self._blobs, value), action_version(planned.tool, value))
+
+    def _with_added(self, values: dict[str, Json], step_ids: set[str]) -> dict[str, Json]:
+        """Return outputs of steps that added others, with `added`: the outputs of those by id."""
+        complete: dict[str, Json] = {}
+        for step_id, row in (self._fetch(sorted(step_ids)) if step_ids else {}).items():
+            own = values.get(step_id)
+            if row is not None and isinstance(own, dict):
+                outputs = self._values(row.added)
+                complete[step_id] = own | {"added": {s: outputs.get(s) for s in row.added}}
+        return complete
 
     def _values(self, step_ids: Iterable[str]) -> dict[str, Json]:
         """Return outputs by step id; a step that has none is absent."""

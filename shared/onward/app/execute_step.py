@@ -15,10 +15,11 @@ from onward.domain.protocol import AttemptClosed, Complete, Decision, Do, Fail, 
 from onward.sdk.context import StepContext, no_sandbox
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from onward.app.carry_out import Drive
     from onward.domain.model import Step
+    from onward.domain.plan import ToolSpec
     from onward.domain.protocol import View
     from onward.sdk.context import Log, Sandbox
     from onward.sdk.conversation import Model
@@ -51,13 +52,17 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True)
 class Worker:
-    """The process that runs attempts: `until` is when it is ended from outside (epoch s)."""
+    """The process that runs attempts: `until` is when it is ended from outside (epoch s).
+
+    `tools` is called when a step adds steps, and not before: it imports every workflow.
+    """
 
     drive: Drive
     log: Log
     request_id: str
     until: float
     end_process: Callable[[], None]
+    tools: Callable[[], Mapping[str, ToolSpec]]
     models: Sequence[Model] = ()
     drills: bool = False
     sandbox: Sandbox = no_sandbox
@@ -94,7 +99,17 @@ def _attempt(worker: Worker, attempt: Attempt, view: View, step: Step) -> Comple
     context = _context(worker, attempt, view, step)
     planned = view.plan[attempt.plan_key]
     try:
-        return call_tool(Call(worker.drive, view, step, planned, context, worker.request_id))
+        return call_tool(
+            Call(
+                drive=worker.drive,
+                view=view,
+                step=step,
+                planned=planned,
+                context=context,
+                request_id=worker.request_id,
+                tools=worker.tools,
+            )
+        )
     finally:
         watch.cancel()
 

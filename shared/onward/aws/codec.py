@@ -136,6 +136,7 @@ _RUN_SCALARS: Final = _scalars(
         "frontier",
         "ready",
         "fans",
+        "extended",
         "open",
         "waiting",
         "failing",
@@ -155,6 +156,7 @@ def run_item(run: Run) -> Item:
         "frontier": run.frontier,
         "ready": [[c.of, c.at, c.end] for c in run.ready],
         "fans": {key: [f.total, f.next, f.done] for key, f in run.fans.items()},
+        "extended": {key: [f.total, f.next, f.done] for key, f in run.extended.items()},
         "open": run.open,
         "waiting": {s: [w.kind.value, w.until] for s, w in run.waiting.items()},
         "failing": run.failing and asdict(run.failing),
@@ -179,6 +181,7 @@ def read_run(encoded: Item) -> Run:
         frontier=held("frontier", {}),
         ready=tuple(Cursor(*c) for c in held("ready", [])),
         fans={key: Fan(*f) for key, f in held("fans", {}).items()},
+        extended={key: Fan(*f) for key, f in held("extended", {}).items()},
         open=held("open", {}),
         waiting={s: Wait(StepStatus(k), u) for s, (k, u) in held("waiting", {}).items()},
         failing=optional(row, "failing", lambda f: Failing(Failure(**f["failure"]), f["step_id"])),
@@ -187,7 +190,9 @@ def read_run(encoded: Item) -> Run:
     )
 
 
-_STEP_SCALARS: Final = _scalars(Step, {"status", "input", "output", "error", "usage", "lost"})
+_STEP_SCALARS: Final = _scalars(
+    Step, {"status", "input", "output", "error", "usage", "lost", "added"}
+)
 
 
 def step_item(step: Step) -> Item:
@@ -199,6 +204,7 @@ def step_item(step: Step) -> Item:
         "error": step.error and asdict(step.error),
         "usage": _bill(step.usage),
         "lost": step.lost and asdict(step.lost),
+        "added": list(step.added),
     }
     return item(values)
 
@@ -214,6 +220,7 @@ def read_step(encoded: Item) -> Step:
         error=optional(row, "error", lambda e: Failure(**e)),
         usage=_usage(row),
         lost=_lost(row),
+        added=tuple(json.loads(row.get("added", "[]"))),
     )
 
 

@@ -101,6 +101,19 @@ class RunStore(RunMarks):
             writes.append(self._submit_key(idempotency | {"schema": SCHEMA}, run.created_at))
         self._transact(writes, run.run_id, 0, commit_id)
 
+    def write_part(self, run_id: str, steps: list[PlannedStep]) -> None:
+        """Write a part ahead: nobody reads its rows until a commit names the part.
+
+        Another attempt at the same step writes another part.
+        """
+        pk = keys.run_pk(run_id)
+        self._write_ahead(
+            [
+                {"pk": {"S": pk}, "sk": {"S": keys.plan_sk(step.key)}} | plan_codec.plan_item(step)
+                for step in steps
+            ]
+        )
+
     def _transact(
         self, writes: list[dict[str, Any]], run_id: str, seen: int, commit_id: str
     ) -> None:

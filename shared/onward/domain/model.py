@@ -160,6 +160,7 @@ class Step:
     not_before: float | None = None
     deadline: float | None = None
     lost: Interruption | None = None
+    added: tuple[str, ...] = ()
     at_seq: int = 0
 
 
@@ -219,6 +220,7 @@ class Run:
     frontier: dict[str, int] = field(default_factory=dict)
     ready: tuple[Cursor, ...] = ()
     fans: dict[str, Fan] = field(default_factory=dict)
+    extended: dict[str, Fan] = field(default_factory=dict)
     open: dict[str, int] = field(default_factory=dict)
     waiting: dict[str, Wait] = field(default_factory=dict)
     failing: Failing | None = None
@@ -266,6 +268,11 @@ class Event:
 def plan_key(part: str, step_id: str) -> str:
     """Return the key of a planned step."""
     return f"{part}#{step_id}"
+
+
+def part_of(key: str) -> str:
+    """Return the part that a plan key belongs to."""
+    return key.split("#", 1)[0]
 
 
 def step_of(key: str) -> str:

@@ -41,6 +41,19 @@ class CompiledPlan:
     result_from: str
 
 
+@dataclass(frozen=True, slots=True)
+class Extending:
+    """What a plan that extends a run must fit to.
+
+    `taken`: ids of the run's steps; `ended`: those whose outputs it may refer to, its own
+    step's included; `room`: how many steps the run may still be given.
+    """
+
+    taken: frozenset[str]
+    ended: frozenset[str]
+    room: int
+
+
 @dataclass(slots=True)
 class _Draft:
     """A step that is being checked."""
@@ -53,18 +66,29 @@ class _Draft:
 
 
 def compile_plan(
-    document: Json, tools: Mapping[str, ToolSpec], *, pointer: str = "/plan", part: str = FIRST_PART
+    document: Json,
+    tools: Mapping[str, ToolSpec],
+    *,
+    pointer: str = "/plan",
+    part: str = FIRST_PART,
+    extending: Extending | None = None,
 ) -> CompiledPlan:
-    """Validate a plan document and compile it; raises InvalidPlan naming every fault at once."""
+    """Validate a plan document and compile it; raises InvalidPlan naming every fault at once.
+
+    With `extending` it is the part that a running step adds to its run.
+    """
     faults: list[Fault] = []
     drafts = _drafts(document, tools, pointer, faults)
+    ended = extending.ended if extending else frozenset()
+    if extending is not None:
+        _check_room(drafts, extending, pointer, faults)
     by_id: dict[str, _Draft] = {}
     for draft in drafts:
         if draft.id in by_id:
             faults.append(Fault(f"{draft.pointer}/id", f"duplicate step id {draft.id!r}"))
         by_id.setdefault(draft.id, draft)
     for draft in drafts:
-        _check_references(draft, by_id, faults)
+        _check_references(draft, by_id, ended, faults)
     _check_cycles(by_id, pointer, faults)
     if faults:
         raise InvalidPlan(f"the plan has {len(faults)} fault(s)", tuple(faults))
@@ -131,6 +155,8 @@ def _check_shape(draft: _Draft, faults: list[Fault]) -> None:
     if not isinstance(after, list) or not all(isinstance(a, str) for a in after):
         faults.append(Fault(f"{at}/after", "after is a list of step ids"))
     for_each = step.get("for_each")
+    if for_each is not None and draft.tool is not None and draft.tool.expands:
+        faults.append(Fault(f"{at}/for_each", f"{draft.tool.name!r} adds steps, so only once"))
     if for_each is not None and not _is_one_reference(for_each):
         faults.append(Fault(f"{at}/for_each", f'for_each is one reference: {{"{REF}": "…"}}'))
 
@@ -161,7 +187,9 @@ def _check_input(draft: _Draft, faults: list[Fault]) -> None:
         )
 
 
-def _check_references(draft: _Draft, drafts: dict[str, _Draft], faults: list[Fault]) -> None:
+def _check_references(
+    draft: _Draft, drafts: dict[str, _Draft], ended: frozenset[str], faults: list[Fault]
+) -> None:
     """Check that references name steps that exist, and collect what the step needs."""
     step, for_each = draft.document, draft.document.get("for_each")
     nodes = [(pointer, node, True) for pointer, node in walk(step.get("input", {}), "/input")]
@@ -176,11 +204,11 @@ def _check_references(draft: _Draft, drafts: dict[str, _Draft], faults: list[Fau
                 faults.append(Fault(pointer, f"{text!r} is not input.…, steps.<id>.… or item.…"))
         elif reference.root == "item" and (for_each is None or not in_template):
             faults.append(Fault(pointer, "item is there only in the input of a for_each step"))
-        elif reference.step is not None:
+        elif reference.step is not None and reference.step not in ended:
             _need(draft, reference.step, pointer, drafts, faults)
     after = step.get("after", [])
     for index, other in enumerate(after if isinstance(after, list) else []):
-        if isinstance(other, str):
+        if isinstance(other, str) and other not in ended:
             _need(draft, other, f"{draft.pointer}/after/{index}", drafts, faults)
 
 
@@ -216,6 +244,20 @@ def _check_cycles(drafts: dict[str, _Draft], pointer: str, faults: list[Fault]) 
             graph[cycle[0]].remove(cycle[1])
         else:
             return
+
+
+def _check_room(
+    drafts: list[_Draft], extending: Extending, pointer: str, faults: list[Fault]
+) -> None:
+    if len(drafts) > extending.room:
+        faults.append(
+            Fault(f"{pointer}/steps", f"a run has at most {MAX_STEPS} steps: {extending.room} left")
+        )
+    faults.extend(
+        Fault(f"{draft.pointer}/id", f"the run has a step {draft.id!r} already")
+        for draft in drafts
+        if draft.id in extending.taken
+    )
 
 
 def _planned(draft: _Draft, part: str) -> PlannedStep:
@@ -255,6 +297,20 @@ def _link(steps: list[PlannedStep], part: str) -> CompiledPlan:
         steps=tuple(linked),
         roots=PlannedStep(key=plan_key(part, ""), singles=roots),
         result_from=steps[-1].step_id,
+    )
+
+
+ADDED: Final = "added"
+"""Below a step that added others: their outputs by id."""
+
+
+def added_needed(step: PlannedStep) -> frozenset[str]:
+    """Return the steps of which a claim reads what the steps they added returned."""
+    found = references(step.input) + references(step.for_each)
+    return frozenset(
+        reference.step
+        for reference in found
+        if reference.step is not None and reference.path[:1] == (ADDED,)
     )
 
 

@@ -38,6 +38,18 @@ class Settle:
 
 
 @dataclass(frozen=True, slots=True)
+class Extension:
+    """A part that an attempt wrote ahead; it exists once a commit names it.
+
+    `part` is named after the attempt, so that two attempts never write the same rows.
+    """
+
+    part: str
+    added: tuple[str, ...]
+    roots: int
+
+
+@dataclass(frozen=True, slots=True)
 class Complete:
     """An attempt's tool returned, or its probe found the write applied (`reconciled`).
 
@@ -50,6 +62,7 @@ class Complete:
     usage: Usage = field(default_factory=Usage)
     started_at: float | None = None
     reconciled: bool = False
+    extension: Extension | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -104,7 +104,7 @@ def _refuse_guess(turn: Turn, planned: PlannedStep, row: Step, receipt: Payload 
 
 def _stopped(turn: Turn, command: Resume) -> list[Step]:
     """Return the rows that stopped with the run: those named, and fan-outs left half done."""
-    wanted = dict.fromkeys([*command.steps, *map(step_of, turn.run.fans)])
+    wanted = dict.fromkeys([*command.steps, *map(step_of, turn.run.fans | turn.run.extended)])
     rows = [row for row in turn.steps(wanted) if row is not None]
     turn.planned_all(row.plan_key for row in rows)
     return [r for r in rows if r.status in _STOPPED and r.step_id not in turn.run.waiting]
@@ -116,7 +116,7 @@ def _put_back(turn: Turn, row: Step) -> None:
     A write in doubt goes on as if it had just been lost: it is sent again, probed when that can
     be believed, or a person is asked.
     """
-    if row.children is not None:
+    if row.children is not None or row.added:
         turn.put(replace(row, status=StepStatus.EXECUTING, ended_at=None))
         return
     planned = turn.planned(row.plan_key)

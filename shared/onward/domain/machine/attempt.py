@@ -16,6 +16,7 @@ from onward.domain.machine.finish import (
     bounded,
     charge,
     close,
+    extend,
     fail_step,
     rest,
     said,
@@ -39,7 +40,10 @@ def complete(turn: Turn, command: Complete) -> Decision:
     step = turn.resumed(step, command.started_at)
     if command.reconciled:
         tell_reconciled(turn, step, Verdict.APPLIED, "probe")
-    succeed_step(turn, step, command.output, command.usage)
+    if command.extension is not None and command.extension.added:
+        extend(turn, step, command.output, command.usage, command.extension)
+    else:
+        succeed_step(turn, step, command.output, command.usage)
     return next_move(turn, lane)
 
 

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 from onward.domain.limits import MAX_MESSAGE
 from onward.domain.machine import ledger
 from onward.domain.model import (
+    FIRST_PART,
     Cursor,
     Failing,
     Failure,
+    Fan,
     Payload,
     RunStatus,
     Step,
@@ -18,12 +20,15 @@ from onward.domain.model import (
     Usage,
     Wait,
     attempt_id,
+    part_of,
+    plan_key,
     step_of,
 )
 
 if TYPE_CHECKING:
     from onward.domain.machine.turn import Turn
     from onward.domain.model import PlannedStep
+    from onward.domain.protocol import Extension
 
 
 def close(turn: Turn, step: Step, status: StepStatus, **changes: Any) -> None:
@@ -105,24 +110,66 @@ def rest(turn: Turn, step_id: str, wait: Wait) -> None:
     turn.set(waiting=turn.run.waiting | {step_id: wait})
 
 
+def extend(turn: Turn, step: Step, output: Payload, usage: Usage, extension: Extension) -> None:
+    """Commit a checkpoint that adds steps: they are adopted with it, in the same commit.
+
+    The step itself ends when they have, so that what depends on it may use what they made.
+    """
+    charge(turn, usage)
+    close(
+        turn,
+        step,
+        StepStatus.EXECUTING,
+        output=output,
+        usage=step.usage + usage,
+        error=None,
+        added=extension.added,
+    )
+    turn.put(replace(turn.claimed(step.step_id), ended_at=None))
+    run, count = turn.run, len(extension.added)
+    turn.set(
+        parts=(*run.parts, extension.part),
+        steps_total=run.steps_total + count,
+        extended=run.extended | {step.plan_key: Fan(count, next=count)},
+        ready=(*run.ready, Cursor(plan_key(extension.part, ""), 0, extension.roots)),
+    )
+    turn.emit(
+        "step.progress",
+        step_id=step.step_id,
+        attempt=step.fence,
+        fraction=1.0,
+        note=f"added {count} steps",
+        added=count,
+    )
+
+
 def finished(turn: Turn, planned: PlannedStep, step: Step) -> None:
     """Count a step (or a fan-out's child) as done and free what waited for it."""
     if step.index is None:
         release(turn, planned)
         return
-    fan = turn.run.fans[planned.key]
-    fan = replace(fan, done=fan.done + 1)
+    fan = replace(turn.run.fans[planned.key], done=turn.run.fans[planned.key].done + 1)
     turn.set(fans=turn.run.fans | {planned.key: fan})
     if fan.done == fan.total:
         close_fan(turn, planned)
 
 
 def close_fan(turn: Turn, planned: PlannedStep) -> None:
-    """End a `for_each` whose children have all ended; its output is the list of theirs."""
+    """End a `for_each` or an extended step whose children or added steps have all ended.
+
+    The output of a `for_each` is the list of its children's.
+    """
     parent = turn.claimed(planned.step_id)
-    turn.set(fans={key: fan for key, fan in turn.run.fans.items() if key != planned.key})
+    turn.set(
+        fans={key: fan for key, fan in turn.run.fans.items() if key != planned.key},
+        extended={key: fan for key, fan in turn.run.extended.items() if key != planned.key},
+    )
     close(turn, parent, StepStatus.SUCCEEDED)
-    turn.emit("step.succeeded", step_id=parent.step_id, children=parent.children)
+    turn.emit(
+        "step.succeeded",
+        step_id=parent.step_id,
+        children=len(parent.added) if parent.children is None else parent.children,
+    )
     release(turn, planned)
 
 
@@ -136,6 +183,17 @@ def release(turn: Turn, planned: PlannedStep) -> None:
     if planned.singles:
         ready = (*ready, Cursor(planned.key, 0, len(planned.singles)))
     turn.set(done=run.done + 1, frontier=frontier, ready=ready)
+    if part_of(planned.key) != FIRST_PART:
+        _count_added(turn, part_of(planned.key).rsplit(".", 1)[0])
+
+
+def _count_added(turn: Turn, owner: str) -> None:
+    """Count an added step that ended; with the last one the step that added it ends."""
+    key = next(key for key in turn.run.extended if step_of(key) == owner)
+    added = replace(turn.run.extended[key], done=turn.run.extended[key].done + 1)
+    turn.set(extended=turn.run.extended | {key: added})
+    if added.done == added.total:
+        close_fan(turn, turn.planned(key))
 
 
 def charge(turn: Turn, usage: Usage) -> None:
@@ -152,7 +210,7 @@ def end_failed(turn: Turn, failing: Failing) -> None:
 
     A write whose outcome nobody knows is not called cancelled: it keeps saying so (G4).
     """
-    rows = turn.steps([*turn.run.waiting, *map(step_of, turn.run.fans)])
+    rows = turn.steps([*turn.run.waiting, *map(step_of, turn.run.fans | turn.run.extended)])
     unfinished = [row for row in rows if row is not None]
     plans = turn.planned_all(row.plan_key for row in unfinished)
     for row, planned in zip(unfinished, plans, strict=True):

@@ -1,0 +1,63 @@
+"""Steps that a running step adds to its run, as a model plans them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from onward.domain.errors import InvalidInput, InvalidPlan
+from onward.domain.limits import MAX_STEPS
+from onward.domain.model import StepStatus, part_of
+from onward.domain.plan import Extending, compile_plan
+from onward.domain.protocol import Extension
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from onward.app.carry_out import Drive
+    from onward.domain.model import Json, Step
+    from onward.domain.plan import ToolSpec
+
+_ENDED = frozenset({StepStatus.SUCCEEDED, StepStatus.SKIPPED})
+
+
+def extend_plan(
+    drive: Drive, run_id: str, step: Step, output: Json, tools: Mapping[str, ToolSpec]
+) -> Extension:
+    """Validate the `steps` of an output like a submitted plan, and write them ahead.
+
+    They may refer to what has ended, this step included. Raises InvalidInput naming every fault;
+    nothing is stored then. Rows that no commit adopts are never read.
+    """
+    steps = output.get("steps") if isinstance(output, dict) else None
+    if steps == []:
+        return Extension("", (), 0)
+    part = f"{step.step_id}.{step.fence}"
+    try:
+        plan = compile_plan(
+            {"steps": steps},
+            tools,
+            pointer="",
+            part=part,
+            extending=_extending(drive, run_id, step),
+        )
+    except InvalidPlan as error:
+        faults = "; ".join(f"{fault.pointer}: {fault.message}" for fault in error.faults)
+        raise InvalidInput(
+            f"the added steps have {len(error.faults)} fault(s): {faults}"
+        ) from error
+    drive.store.write_part(run_id, [plan.roots, *plan.steps])
+    added = tuple(planned.step_id for planned in plan.steps)
+    return Extension(part, added, len(plan.roots.singles))
+
+
+def _extending(drive: Drive, run_id: str, step: Step) -> Extending:
+    """Return what the added steps must fit to, as the run stands now."""
+    run = drive.reader.rows(run_id, run=True).run
+    parts = run.parts if run is not None else ()
+    planned = [p.step_id for p in drive.reader.plan(run_id) if p.tool and part_of(p.key) in parts]
+    ended = {row.step_id for row in drive.reader.steps(run_id) if row.status in _ENDED}
+    return Extending(
+        taken=frozenset(planned),
+        ended=frozenset(ended & set(planned)) | {step.step_id},
+        room=MAX_STEPS - len(planned),
+    )

@@ -1,0 +1,126 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from onward.aws.run_reader import RunReader
+from onward.aws.run_store import RunStore
+from onward.domain.model import RunStatus
+
+from tests.store import scripted_tools as tools
+from tests.store.driver import Driver
+from tests.store.runs import Journey, journey, steps
+
+pytestmark = pytest.mark.usefixtures("script")
+
+
+@pytest.fixture
+def script() -> Iterator[None]:
+    tools.forget()
+    yield
+    tools.forget()
+
+
+@pytest.fixture
+def begin(store: RunStore, reader: RunReader, blobs: Any, time: Any) -> Any:
+    def of(added: list[dict[str, Any]]) -> tuple[Journey, Driver]:
+        made = journey(store, reader, blobs, time, expanding(added))
+        return made, Driver(made.drive, made.run_id)
+
+    return of
+
+
+def expanding(added: list[dict[str, Any]]) -> Any:
+    return steps(
+        {"id": "list", "tool": "read", "input": {"value": [1, 2]}},
+        # As text: a plan's own template would fill in what refers to steps that are not there yet.
+        {"id": "plan", "tool": "expand", "input": {"value": json.dumps(added)}},
+        {"id": "sum", "tool": "read", "input": {"value": {"$ref": "steps.plan.added"}}},
+    )
+
+
+def read(step_id: str, value: Any, **members: Any) -> dict[str, Any]:
+    return {"id": step_id, "tool": "read", "input": {"value": value}, **members}
+
+
+def output(made: Journey, step_id: str) -> Any:
+    row = made.drive.reader.rows(made.run_id, steps=[step_id]).steps[step_id]
+    assert row is not None
+    return row.output and row.output.text
+
+
+def test_added_steps_run_and_what_waited_for_the_planner_sees_their_outputs(begin: Any) -> None:
+    """Added steps may depend on each other; the planner's dependents wait for all of them."""
+    added = [read("one", 1), read("two", ref("steps.one.value")), read("three", 3)]
+    made, driver = begin(added)
+
+    driver.execute()
+
+    run = made.run
+    assert (RunStatus.SUCCEEDED, 6, 6) == (run.status, run.done, run.steps_total)
+    expected = '{"value":{"one":{"value":1},"three":{"value":3},"two":{"value":1}}}'
+    assert expected == output(made, "sum")
+
+
+def test_an_added_step_may_refer_to_what_has_ended(begin: Any) -> None:
+    """The outputs of steps before the planner, and the planner's own, are at hand."""
+    made, driver = begin([read("one", ref("steps.list.value.1"))])
+
+    driver.execute()
+
+    assert '{"value":2}' == output(made, "one")
+
+
+def test_a_bad_extension_fails_its_step_naming_every_fault(begin: Any) -> None:
+    """Cycle, unknown tool and an id that is taken are told together; nothing is stored."""
+    added = [
+        read("a", 1, after=["b"]),
+        read("b", 1, after=["a"]),
+        {"id": "c", "tool": "nonsense"},
+        read("list", 1),
+    ]
+    made, driver = begin(added)
+
+    driver.execute()
+
+    failing = made.run.failing
+    assert failing is not None
+    assert RunStatus.FAILED is made.run.status
+    assert ("plan", "invalid_input") == (failing.step_id, failing.failure.code)
+    for word in ("cycle", "nonsense", "already"):
+        assert word in failing.failure.message
+    assert {"0"} == {planned.key.split("#")[0] for planned in made.drive.reader.plan(made.run_id)}
+
+
+def test_a_planner_that_dies_after_writing_ahead_leaves_no_trace(begin: Any, time: Any) -> None:
+    """The second attempt writes a part of its own; the first one's is never read."""
+    made, driver = begin([read("one", 1)])
+    lost = made.drive.store.commit
+
+    def die_once(*arguments: Any) -> None:
+        if made.run.open.keys() == {"plan"}:
+            made.drive.store.commit = lost  # type: ignore[method-assign]
+            raise tools.Died
+        lost(*arguments)
+
+    made.drive.store.commit = die_once  # type: ignore[method-assign]
+    driver.execute()
+
+    run = made.run
+    assert (RunStatus.SUCCEEDED, ("0", "plan.2"), 4) == (run.status, run.parts, run.done)
+
+
+def test_no_steps_added_is_no_extension(begin: Any) -> None:
+    """A planner that finds nothing to do ends like any step."""
+    made, driver = begin([])
+
+    driver.execute()
+
+    assert (RunStatus.SUCCEEDED, 3) == (made.run.status, made.run.steps_total)
+    assert output(made, "sum") == '{"value":{}}'
+
+
+def ref(path: str) -> dict[str, str]:
+    return {"$ref": path}
