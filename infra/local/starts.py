@@ -5,6 +5,9 @@ a machine with two cores each then needs twenty times as long, and every request
 gateway's time-out. Here an invocation that finds no idle worker waits for one, or for its turn
 to start another, whichever comes first. Starting is what is bounded, not running: a function
 that waits for another one is never in its way.
+
+A worker that has died is left out of the pool. As released it would be leased before those that
+are idle, and started again, so that every death would cost a cold start.
 """
 
 # ruff: noqa: SLF001 - patching private parts is what this module is for
@@ -43,6 +46,7 @@ class Starts:
             key = self._runtime._worker_key(name, config, qualifier)
             with self._changed:
                 self._changed.wait_for(lambda: self._free > 0 or self._has_idle(key))
+                self._leave_out_dead(key)
                 worker, how = acquire(name, config, code, qualifier=qualifier, **options)
                 if how == "spawn":
                     self._free -= 1
@@ -76,4 +80,17 @@ class Starts:
             self._changed.notify_all()
 
     def _has_idle(self, key: str) -> bool:
-        return any(not worker.in_use for worker in self._runtime._workers.get(key, ()))
+        pool = self._runtime._workers.get(key, ())
+        return any(not worker.in_use and not _is_dead(worker) for worker in pool)
+
+    def _leave_out_dead(self, key: str) -> None:
+        with self._runtime._lock:
+            pool = self._runtime._workers.get(key, [])
+            dead = [worker for worker in pool if not worker.in_use and _is_dead(worker)]
+            pool[:] = [worker for worker in pool if worker not in dead]
+        for worker in dead:
+            worker._discard_tmpdir()
+
+
+def _is_dead(worker: Any) -> bool:
+    return worker._proc is None or worker._proc.poll() is not None

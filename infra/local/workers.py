@@ -47,6 +47,11 @@ def wake(process: int) -> bool:
     return _signal(process, signal.SIGCONT)
 
 
+def ended(process: int) -> bool:
+    """Whether a process is gone, or only waits for its parent to hear of its end."""
+    return _state(process) in {"", "Z"}
+
+
 def idle(process: int) -> bool:
     """Whether a worker has nothing to do: it sleeps until its next invocation comes down a pipe."""
     with suppress(OSError):

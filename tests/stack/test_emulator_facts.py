@@ -10,10 +10,12 @@ import os
 import signal
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import pytest
 
+from infra.local.workers import ended
 from tests.stack.sandbox import INVOKE, Sandbox, caught, packed, until
 
 if TYPE_CHECKING:
@@ -38,6 +40,12 @@ def handler(event, context):
     return "done"
 """
 WHO = NOTE + "def handler(event, context): return os.getpid()"
+WAIT = """
+import os, time
+def handler(event, context):
+    time.sleep(event["seconds"])
+    return os.getpid()
+"""
 
 
 @pytest.fixture(scope="module")
@@ -95,6 +103,17 @@ def test_a_worker_killed_while_idle_is_replaced(sandbox: Sandbox) -> None:
 
     assert isinstance(second, int) or second["errorType"] == "Runtime.ExitError"
     assert isinstance(sandbox.invoke(function), int)
+
+
+def test_a_dead_worker_is_not_waited_for_while_another_is_idle(sandbox: Sandbox) -> None:
+    """As released the dead one would be started anew, though a warm one has nothing to do."""
+    function = sandbox.function(WAIT)
+    with ThreadPoolExecutor(2) as pool:
+        victim, other = pool.map(lambda _: sandbox.invoke(function, {"seconds": 1}), range(2))
+    os.kill(victim, signal.SIGKILL)
+    until(lambda: ended(victim))
+
+    assert [other] * 3 == [sandbox.invoke(function, {"seconds": 0}) for _ in range(3)]
 
 
 def test_a_worker_that_dies_at_its_start_takes_no_other_with_it(sandbox: Sandbox) -> None:
