@@ -11,7 +11,7 @@ import pytest
 from onward.client import Event, Onward, OnwardProblem
 
 from infra.local.stack import Stack
-from tests.stack.workers import kill
+from infra.local.workers import kill
 
 CALLERS = 20
 

@@ -11,7 +11,7 @@ import pytest
 from onward.client import Onward
 
 from infra.local.stack import Stack
-from tests.stack.workers import workers
+from infra.local.workers import workers
 from tests.unit.attacks import FILES, NETWORK, OTHERS, PROCESSES, children, source
 
 SPIN = "def run(d):\n    while True:\n        pass"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from onward.cli import demo, keys, runs, stack
+from onward.cli import demo, drill, keys, operate, runs, stack
 from onward.cli.exits import Commands
 
 app = typer.Typer(
@@ -23,3 +23,9 @@ app.command()(runs.run)
 app.command()(runs.watch)
 app.command()(runs.show)
 app.command()(keys.key)
+app.command()(operate.effects)
+app.command()(operate.resolve)
+app.command()(operate.resume)
+app.command()(operate.patrol)
+app.command()(operate.recovery)
+app.command()(drill.drill)

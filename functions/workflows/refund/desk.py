@@ -1,0 +1,120 @@
+"""The way to whoever carries a refund's writes out.
+
+In a drill that is the receiver that the input names, over HTTP; its answers become the SDK's
+errors here, once. Otherwise papers are filed in the artifact store, whose first write wins.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, Final
+from urllib.error import HTTPError
+from urllib.parse import quote
+from urllib.request import ProxyHandler, Request, build_opener
+
+from onward.sdk import InvalidInput, PermissionDenied, RateLimited, StepContext, Transient
+
+from workflows.drills.faults import OUTSIDE, Fault, allow, die
+from workflows.refund.models import Receipt, Write
+
+if TYPE_CHECKING:
+    from onward.sdk import StepError
+
+PATIENCE: Final = 5.0
+"""Seconds for an answer; less when the attempt has less, so that it can still say what it knows."""
+
+RESERVE: Final = 1.0
+REHEARSE: Final = "Rehearse"
+
+# The address comes from the input of a drill: no proxy of the environment stands in between.
+_open = build_opener(ProxyHandler({})).open
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """Writes one action of one attempt."""
+
+    ctx: StepContext
+    request: Write
+    action: str
+
+    def write(self, fault: Fault | None) -> Receipt:
+        """Have the action carried out under this attempt's key and fence.
+
+        Raises:
+            StepError: it was refused, so nothing happened.
+            OSError: there was no answer, so nobody knows.
+        """
+        order = self.request.order
+        body = {
+            "amount": str(self.request.amount),
+            "customer": order.customer,
+            "reference": self.request.reference,
+        }
+        if not self.request.receiver_url:
+            return self._file(body)
+        allow(self.ctx, self.request.receiver_url)
+        document = {"order_id": order.order_id, "action": self.action, "body": body}
+        headers = {
+            "Content-Type": "application/json",
+            "Idempotency-Key": self.ctx.idempotency_key,
+            "Fence": str(self.ctx.fence),
+        }
+        if fault is not None and fault.kind in OUTSIDE:
+            headers[REHEARSE] = f"{fault.kind};{fault.seconds:g}"
+        if fault is not None and fault.kind == "late_landing":
+            self._send_and_die(document, headers)
+        answer = self._ask("/writes", headers, json.dumps(document).encode())
+        return Receipt.model_validate(answer)
+
+    def find(self) -> Receipt | None:
+        """Return what was written under this action's key; None when nothing was."""
+        if not self.request.receiver_url:
+            # To file a paper again under its key changes nothing and says what is there.
+            return self.write(None)
+        allow(self.ctx, self.request.receiver_url)
+        key = quote(self.ctx.idempotency_key, safe="")
+        found = self._ask(f"/writes?key={key}", {}, None)["effects"]
+        return Receipt.model_validate(found[0]) if found else None
+
+    def _file(self, body: dict[str, str]) -> Receipt:
+        paper = json.dumps({"action": self.action, **body}, indent=2).encode()
+        artifact = self.ctx.publish_artifact(f"{self.action}.json", paper, "application/json")
+        return Receipt(
+            reference=artifact.ref, action=self.action, order_id=self.request.order.order_id
+        )
+
+    def _ask(self, path: str, headers: dict[str, str], body: bytes | None) -> dict[str, Any]:
+        url = self.request.receiver_url.rstrip("/") + path
+        seconds = max(0.1, min(PATIENCE, self.ctx.remaining() - RESERVE))
+        try:
+            with _open(Request(url, body, headers), timeout=seconds) as answer:  # noqa: S310
+                found: dict[str, Any] = json.load(answer)
+                return found
+        except HTTPError as error:
+            raise _refusal(error) from error
+
+    def _send_and_die(self, document: dict[str, Any], headers: dict[str, str]) -> None:
+        """Leave a request on its way and be gone before it arrives."""
+        from http.client import HTTPConnection
+        from urllib.parse import urlsplit
+
+        connection = HTTPConnection(urlsplit(self.request.receiver_url).netloc, timeout=PATIENCE)
+        connection.request("POST", "/writes", json.dumps(document), headers)
+        die()
+
+
+def _refusal(error: HTTPError) -> StepError | HTTPError:
+    """Return what a refusal means; other answers leave the outcome open."""
+    text = f"the receiver answered {error.code}: {error.read(200).decode(errors='replace')}"
+    if error.code == HTTPStatus.TOO_MANY_REQUESTS:
+        return RateLimited(text, retry_after=float(error.headers.get("Retry-After", 0)))
+    if error.code == HTTPStatus.LOCKED:
+        return Transient(text)
+    if error.code in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}:
+        return PermissionDenied(text)
+    if error.code < HTTPStatus.INTERNAL_SERVER_ERROR:
+        return InvalidInput(text)
+    return error
