@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
 from onward.domain.effects import EffectState
 from onward.domain.limits import MAX_FANS, MAX_LANES, MAX_WAITING
+from onward.domain.machine.ledger import proven
 from onward.domain.model import Cursor, Run, RunStatus, StepStatus, child_id, step_of
+from onward.domain.protocol import Claim
 
 from tests.property.plans import BROKEN
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from onward.domain.effects import Effect
+    from onward.domain.incidents import Interruption
     from onward.domain.model import Step
     from onward.domain.protocol import Outcome
 
@@ -31,24 +36,27 @@ def check_outcome(store: MemoryStore, outcome: Outcome) -> None:
     _check_log(outcome)
     if not outcome.changes:
         return
-    assert not before.status.ended
-    assert before.generation <= run.generation <= before.generation + 1
+    resumed = "resumed_by_operator" in [event.data.get("cause") for event in outcome.events]
+    assert resumed or not before.status.ended
+    assert before.generation + resumed <= run.generation <= before.generation + 1
     rows = store.steps | {new.step_id: new for _, new in outcome.steps}
     effects = store.effects | {new.step_id: new for _, new in outcome.effects}
     for old, new in outcome.steps:
-        _check_step(old, new)
+        _check_step(old, new, resumed=resumed)
     for row in rows.values():
         _check_birth(store, row, rows)
+    _check_inputs(store, outcome, rows)
+    _check_incidents(outcome)
     for was, becomes in outcome.effects:
         _check_effect(was, becomes)
     for step_id, effect in effects.items():
         _check_no_guess(rows[step_id], effect)
     _check_size(outcome)
+    _check_recount(store, run, rows)
     if run.status.ended:
         _check_end(store, run, rows, effects)
     else:
-        _check_open(store, run, rows)
-        _check_recount(store, run, rows)
+        _check_open(run, rows)
 
 
 def _check_log(outcome: Outcome) -> None:
@@ -62,12 +70,14 @@ def _check_log(outcome: Outcome) -> None:
     assert outcome.decision.seq == run.seq
 
 
-def _check_step(old: Step | None, new: Step) -> None:
+def _check_step(old: Step | None, new: Step, *, resumed: bool) -> None:
     if old is None:
         return
     assert new.fence >= old.fence
-    assert new.tries >= old.tries
-    assert old.status not in REST, f"{old.step_id} left {old.status}"
+    answered = old.status in {StepStatus.UNKNOWN, StepStatus.NEEDS_RECONCILIATION}
+    assert new.tries >= old.tries or (new.tries == 0 and (resumed or answered))
+    assert old.status not in PAST, f"{old.step_id} left {old.status}"
+    assert old.status not in REST or resumed, f"{old.step_id} left {old.status}"
     if new.fence == old.fence:
         assert new.status is not StepStatus.EXECUTING or old.children is not None
 
@@ -80,30 +90,76 @@ def _check_birth(store: MemoryStore, row: Step, rows: dict[str, Step]) -> None:
         assert BROKEN in json.dumps(planned.input), row.error
 
 
+def _check_inputs(store: MemoryStore, outcome: Outcome, rows: dict[str, Step]) -> None:
+    """A claim's input is made of what is committed with it or was before."""
+    after = replace(store, steps=rows)
+    for old, new in outcome.steps:
+        if old is None and new.fence and new.children is None:
+            claim = Claim(new.step_id, new.plan_key, new.index)
+            assert after.resolved(claim, {}).payload == new.input
+
+
+def _check_incidents(outcome: Outcome) -> None:
+    """What a row said was lost is told once, when it is over, and not before it began."""
+    told = [(i.step_id, i.interruption.cause, i.interruption.at) for i in outcome.incidents]
+    known, over = set(), set()
+    for step_id, lost, now in _interruptions(outcome):
+        known.add((step_id, lost.cause, lost.at))
+        if now is None or (now.cause, now.at) != (lost.cause, lost.at):
+            over.add((step_id, lost.cause, lost.at))
+    assert over <= set(told) <= known
+    assert len(told) == len(set(told))
+    assert all(i.resumed_at >= i.interruption.at for i in outcome.incidents)
+
+
+def _interruptions(
+    outcome: Outcome,
+) -> Iterator[tuple[str | None, Interruption, Interruption | None]]:
+    if outcome.before.lost is not None:
+        yield None, outcome.before.lost, outcome.run.lost
+    for old, new in outcome.steps:
+        if old is not None and old.lost is not None:
+            yield new.step_id, old.lost, new.lost
+        elif new.lost is None and new.step_id in {i.step_id for i in outcome.incidents}:
+            (lost,) = [i for i in outcome.incidents if i.step_id == new.step_id]
+            assert lost.interruption.at == lost.resumed_at  # its receipt was there already
+            yield new.step_id, lost.interruption, None
+
+
 def _check_effect(old: Effect | None, new: Effect) -> None:
     if old is None:
         assert new.state is EffectState.INTENDED
         return
-    assert new.key == old.key
+    disproved = new.proofs == old.proofs + 1
+    assert new.key == (proven(old.key, new.proofs) if disproved else old.key)
+    assert disproved or new.proofs == old.proofs
     assert new.action_version == old.action_version
     assert new.fence >= old.fence
     assert old.state is not EffectState.APPLIED or new.state is EffectState.APPLIED
-    if old.unknown_since is not None:
+    if old.unknown_since is not None and not disproved:
         assert new.state is EffectState.APPLIED or new.unknown_since == old.unknown_since
+        assert (new.quiet_at or 0.0) >= (old.quiet_at or 0.0)
 
 
 def _check_no_guess(row: Step, effect: Effect) -> None:
     """An action whose outcome nobody knows is not behind a step that says it ended (G4)."""
     assert effect.fence >= row.fence
     if effect.unknown_since is not None:
-        assert row.status not in REST
+        assert row.status not in REST or abandoned(row)
     if effect.state is EffectState.UNKNOWN:
         assert effect.unknown_since is not None
 
 
+def abandoned(row: Step) -> bool:
+    """Whether an operator gave a step up knowing that its write may have happened."""
+    given_up = row.status in {StepStatus.FAILED, StepStatus.SKIPPED}
+    return given_up and row.error is not None and row.error.code == "abandoned"
+
+
 def _check_size(outcome: Outcome) -> None:
     """One transaction holds 100 items; the run row stays small whatever the plan."""
-    items = 1 + len(outcome.steps) + len(outcome.effects) + len(outcome.events)
+    rows = len(outcome.steps) + len(outcome.effects)
+    items = 1 + rows + len(outcome.events) + len(outcome.incidents)
     assert items <= 100, f"{items} items in one transaction"
     assert row_bytes(outcome.run) <= 4096
     assert len(outcome.run.open) <= MAX_LANES
@@ -119,21 +175,25 @@ def row_bytes(run: Run) -> int:
 def _check_end(
     store: MemoryStore, run: Run, rows: dict[str, Step], effects: dict[str, Effect]
 ) -> None:
-    assert (run.open, run.waiting, run.fans, run.ready, run.frontier) == ({}, {}, {}, (), {})
+    assert (run.open, run.waiting) == ({}, {})
     assert run.ended_at is not None
-    assert not [row for row in rows.values() if row.status in UNDERWAY]
+    assert not [row for row in rows.values() if row.status in UNDERWAY | {StepStatus.UNKNOWN}]
     if run.status is RunStatus.SUCCEEDED:
         assert run.failing is None
+        assert (run.fans, run.ready, run.frontier) == ({}, (), {})
         assert run.done == run.steps_total
         ended = {step.step_id for step in store.plan.values() if step.tool}
         assert all(rows[step_id].status in PAST for step_id in ended)
-        assert all(effect.unknown_since is None for effect in effects.values())
+        succeeded = [row for row in rows.values() if row.status is StepStatus.SUCCEEDED]
+        assert not [row for row in succeeded if row.lost is not None]
+        known = [effect for step_id, effect in effects.items() if not abandoned(rows[step_id])]
+        assert all(effect.unknown_since is None for effect in known)
     else:
         assert run.status is RunStatus.FAILED
         assert run.failing is not None
 
 
-def _check_open(store: MemoryStore, run: Run, rows: dict[str, Step]) -> None:
+def _check_open(run: Run, rows: dict[str, Step]) -> None:
     """`open` and `waiting` are what the rows say, and nothing began before its needs ended."""
     at_work = {
         step_id
@@ -143,7 +203,8 @@ def _check_open(store: MemoryStore, run: Run, rows: dict[str, Step]) -> None:
     assert set(run.open) == at_work
     for step_id, wait in run.waiting.items():
         assert rows[step_id].status is wait.kind
-    unresolved = {s for s, row in rows.items() if row.status is StepStatus.NEEDS_RECONCILIATION}
+    doubt = {StepStatus.UNKNOWN, StepStatus.NEEDS_RECONCILIATION}
+    unresolved = {s for s, row in rows.items() if row.status in doubt}
     assert unresolved <= run.waiting.keys()
     lanes = Counter(run.open.values())
     assert max(lanes.values(), default=0) <= 1, f"two attempts in one lane: {run.open}"
