@@ -9,7 +9,7 @@ from onward.aws.blobs import BlobMissing
 from onward.domain.model import child_id
 
 if TYPE_CHECKING:
-    from onward.app.service import Service
+    from onward.app.service import Reading
     from onward.aws.blobs import Blobs
     from onward.domain.model import Json, Payload, Run, Step
 
@@ -17,7 +17,7 @@ RESULT_BYTES: Final = 1024 * 1024
 """A larger result is left out and named by its references (a function answers at most 6 MB)."""
 
 
-def load_result(service: Service, run: Run, step: Step | None) -> dict[str, Any]:
+def load_result(service: Reading, run: Run, step: Step | None) -> dict[str, Any]:
     """Return the member `result`, and `result_refs` when it is too large to be in an answer.
 
     The result of a `for_each` is the list of its children's outputs, null for a skipped one.
@@ -38,7 +38,7 @@ def load_result(service: Service, run: Run, step: Step | None) -> dict[str, Any]
     return {"result": values[0] if step.children is None else values}
 
 
-def children_of(service: Service, run_id: str, parent: Step) -> list[Step]:
+def children_of(service: Reading, run_id: str, parent: Step) -> list[Step]:
     """Return the claimed children of a fan-out."""
     ids = [child_id(parent.step_id, index) for index in range(parent.children or 0)]
     rows = service.reader.rows(run_id, steps=ids).steps

@@ -14,7 +14,7 @@ from onward.domain.model import RunStatus, StepStatus
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from onward.app.service import Service
+    from onward.app.service import Reading
     from onward.domain.effects import Effect
     from onward.domain.model import PlannedStep, Run, Step
 
@@ -40,7 +40,7 @@ class _Rows:
     effects: list[Effect] = field(default_factory=list)
 
 
-def find_run(service: Service, tenant: str, run_id: str) -> Run:
+def find_run(service: Reading, tenant: str, run_id: str) -> Run:
     """Return a run row; raises RunNotFound also for another tenant's."""
     run = service.reader.run(run_id) if _RUN_ID.fullmatch(run_id) else None
     if run is None or run.tenant != tenant:
@@ -54,7 +54,7 @@ def etag_of(run: Run) -> str:
 
 
 def read_run(
-    service: Service,
+    service: Reading,
     tenant: str,
     run_id: str,
     *,
@@ -77,7 +77,7 @@ def read_run(
     return Answer(etag_of(run), document)
 
 
-def _consistent(service: Service, run: Run, *, children: bool) -> tuple[Run, _Rows]:
+def _consistent(service: Reading, run: Run, *, children: bool) -> tuple[Run, _Rows]:
     """Read rows that belong to one moment, which is the seq of the run row returned.
 
     The reads are single. The run row (seq s) comes first, so all others are at least as new as
@@ -116,7 +116,7 @@ def _agree(run: Run, steps: Iterable[Step]) -> bool:
     )
 
 
-def _read(service: Service, run: Run, *, children: bool) -> _Rows:
+def _read(service: Reading, run: Run, *, children: bool) -> _Rows:
     """Read the plan's parts that the run row names, the claimed steps and the ledger.
 
     Children of a fan-out may be ten thousand: without a call for them they are read only where

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -16,6 +16,18 @@ if TYPE_CHECKING:
     from onward.aws.run_store import RunStore
     from onward.aws.tenants import Tenants
     from onward.sdk.catalogue import Catalogue
+
+
+class Reading(Protocol):
+    """What reading runs takes."""
+
+    @property
+    def reader(self) -> RunReader:
+        """Where runs are read."""
+
+    @property
+    def blobs(self) -> Callable[[str], Blobs]:
+        """A tenant's blobs."""
 
 
 @dataclass(frozen=True, slots=True)
