@@ -9,9 +9,20 @@ define venv
 	@$(PYTHON) infra/local/make_venv.py $(1)
 endef
 
-.PHONY: setup demo test check bench up down lock
+.PHONY: setup demo drill chaos test check bench up down lock
 
-setup:
+set# All drills, or those in DRILLS="zombie burst".
+drill:
+	$(call venv,requirements.lock)
+	@$(BIN)/onward drill $(DRILLS)
+
+# SEED=… repeats the faults of an earlier round.
+RUNS ?= 500
+chaos:
+	$(call venv,requirements.lock)
+	@$(BIN)/python -m infra.local.chaos --runs $(RUNS) $(if $(SEED),--seed $(SEED))
+
+up:
 	$(call venv,requirements-dev.lock)
 
 demo:

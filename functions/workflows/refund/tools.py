@@ -123,7 +123,13 @@ def book(ctx: StepContext, request: Write) -> Receipt:
     return _write(ctx, request, "book")
 
 
-@tool(effect="write", idempotency="none", timeout=TIMEOUT, retry=RETRY)
+@tool(
+    effect="write",
+    idempotency="none",
+    settles_after=SETTLES_AFTER,
+    timeout=TIMEOUT,
+    retry=RETRY,
+)
 def book_unsafe(ctx: StepContext, request: Write) -> Receipt:
     """Pay back, at a receiver that can only be told."""
     return _write(ctx, request, "book")

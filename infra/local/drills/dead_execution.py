@@ -29,11 +29,12 @@ def _aborted(stage: Stage) -> Finding:
     stage.follow(refund, _begun("number"))
     stage.wait(lambda: "number" in stage.outside.counts_now(refund.order_id), "the write arrives")
     stage.abort(refund.run_id)
-    first = stage.onward.patrol()
+    stage.onward.patrol()
     stage.onward.patrol()
     watched = stage.finish(refund)
+    causes = ", ".join(str(event["data"].get("cause")) for event in watched.of("run.resumed"))
     broken = claims([(watched.run["generation"] == 2, f"generation {watched.run['generation']}")])
-    return stage.judge(NAME, "aborted", watched, broken, [f"patrol: {json.dumps(first)}"])
+    return stage.judge(NAME, "aborted", watched, broken, [f"resumed: {causes}"])
 
 
 def _old_beside_new(stage: Stage) -> Finding:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from onward.client import OnwardProblem
+
 from infra.local.drills.finding import claims
 
 if TYPE_CHECKING:
@@ -74,7 +76,7 @@ def _alone(stage: Stage, case: Case, refund: Refund) -> Finding:
         ]
     )
     arrivals = _lines(stage, watched, case.step, "arrival")
-    return stage.judge(NAME, case.name, watched, broken, [f"{arrivals} arrivals, one effect"])
+    return stage.judge(NAME, case.name, watched, broken, [f"requests that arrived: {arrivals}"])
 
 
 def _by_hand(stage: Stage, name: str, outcome: str, refund: Refund) -> Finding:
@@ -84,7 +86,7 @@ def _by_hand(stage: Stage, name: str, outcome: str, refund: Refund) -> Finding:
     counts = stage.outside.counts(refund.order_id).get("book", {})
     doubt = next(row for row in _ledger(stage, refund) if row["step_id"] == "book")
     receipt = stage.outside.receipt(doubt["key"])
-    stage.onward.resolve(refund.run_id, "book", outcome, receipt)
+    _resolve(stage, refund, outcome, receipt)
     watched = stage.finish(refund)
     order = [event["type"].removeprefix("onward.step.") for event in _about_book(watched)]
     before = order.index("reconciled") if "reconciled" in order else 0
@@ -100,6 +102,21 @@ def _by_hand(stage: Stage, name: str, outcome: str, refund: Refund) -> Finding:
     )
     seen = f"stopped and asked, told {outcome}, then went on"
     return stage.judge(NAME, name, watched, broken, [seen])
+
+
+def _resolve(stage: Stage, refund: Refund, outcome: str, receipt: dict[str, str] | None) -> None:
+    """Answer; "not applied" is taken only when nothing can land any more, so say it until then."""
+
+    def accepted() -> bool:
+        try:
+            stage.onward.resolve(refund.run_id, "book", outcome, receipt)
+        except OnwardProblem as problem:
+            if problem.code != "not_waiting" or outcome != "not_applied":
+                raise
+            return False
+        return True
+
+    stage.wait(accepted, "the answer is accepted")
 
 
 def _about_book(watched: Watched) -> list[Any]:

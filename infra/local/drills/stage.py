@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from onward.client import ServiceUnreachable
+from onward.client import OnwardProblem, ServiceUnreachable
 
 from infra.local import workers
 from infra.local.deploy import client
@@ -20,7 +20,7 @@ from infra.local.drills.finding import Finding, Watched, faults_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from onward.client import Event, Onward
+    from onward.client import Event, Onward, Page
 
     from infra.local.drills.outside import Outside
     from infra.local.stack import Stack
@@ -30,6 +30,10 @@ PATIENCE: Final = 120.0
 
 _LONGEST_WAIT: Final = 5.0
 _TICK: Final = 0.05
+_PAUSE: Final = 0.3
+_THEIRS: Final = 500
+
+T = TypeVar("T")
 
 
 class Overdue(AssertionError):
@@ -70,7 +74,8 @@ class Stage:
         """Submit the refund of a new order, with faults by step."""
         order_id = f"o-{secrets.token_hex(5)}"
         told = {"order_id": order_id, "receiver_url": self.outside.url, "faults": faults or {}}
-        return Refund(self.onward.submit(workflow, told)["run_id"], order_id)
+        run = self.patiently(lambda: self.onward.submit(workflow, told, key=order_id))
+        return Refund(run["run_id"], order_id)
 
     def follow(
         self,
@@ -87,11 +92,7 @@ class Stage:
         deadline = time.monotonic() + seconds
         while (left := deadline - time.monotonic()) > 0:
             after = int(seen[-1]["sequence"]) if seen else 0
-            try:
-                page = self.onward.events(refund.run_id, after, wait=min(left, _LONGEST_WAIT))
-            except ServiceUnreachable:
-                # A client asks again from its last event.
-                continue
+            page = self._page(refund.run_id, after, min(left, _LONGEST_WAIT))
             for event in page["events"]:
                 seen.append(event)
                 if until is not None and until(event):
@@ -100,10 +101,33 @@ class Stage:
                 return None
         raise Overdue(f"{refund.run_id} is {self.onward.get(refund.run_id)['status']}")
 
+    def _page(self, run_id: str, after: int, wait: float) -> Page:
+        """Ask for what comes after an event, as a client does that comes back again and again."""
+        return self.patiently(lambda: self.onward.events(run_id, after, wait=wait))
+
+    def patiently(self, call: Callable[[], T], seconds: float = PATIENCE) -> T:
+        """Return what a call does, made again while the service is away or in trouble.
+
+        Raises:
+            ClientError: the service refused for good, or was away for too long.
+        """
+        deadline = time.monotonic() + seconds
+        while True:
+            try:
+                return call()
+            except OnwardProblem as problem:
+                if problem.status < _THEIRS or time.monotonic() > deadline:
+                    raise
+            except ServiceUnreachable:
+                if time.monotonic() > deadline:
+                    raise
+            time.sleep(_PAUSE)
+
     def watched(self, refund: Refund) -> Watched:
         """Return what the client has seen, and the run as it stands."""
         seen = self._events.get(refund.run_id, [])
-        return Watched(refund.order_id, self.onward.get(refund.run_id), list(seen))
+        run = self.patiently(lambda: self.onward.get(refund.run_id))
+        return Watched(refund.order_id, run, list(seen))
 
     def finish(self, refund: Refund, seconds: float = PATIENCE) -> Watched:
         """Follow a run to its end; one that does not end in time is returned as it stands."""

@@ -55,7 +55,7 @@ def _wake(stage: Stage, case: str, step: str, answer: str) -> Finding:
             (after.run["generation"] == 2, f"generation {after.run['generation']}"),
         ]
     )
-    note = f"its request was answered as a {answer}" if answer else "its commit was refused"
+    note = "the receiver and the run refused it" if answer == "rejected" else "the run refused it"
     return stage.judge(NAME, case, after, broken, [note])
 
 

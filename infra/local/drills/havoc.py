@@ -1,0 +1,108 @@
+"""Somebody who kills, freezes and restarts at random; and refunds that ask for faults."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, Self
+
+from infra.local import workers
+from infra.local.stack import down, up
+
+if TYPE_CHECKING:
+    import random
+    from collections.abc import Callable
+    from pathlib import Path
+
+_READS: Final = ("order", "stock", "document", "decide")
+_WRITES: Final = ("number", "release", "book", "notify", "account", "close")
+_ANYWHERE: Final = ("die_before", "row_lock", "rate_limit")
+_SENT: Final = ("die_after_send", "lost_reply", "late_landing", "slow")
+_ANY_FUNCTION: Final = "_worker.py"
+"""What the command line of every worker ends with, whichever function it runs."""
+
+FAULTY: Final = 0.12
+"""How probably a step asks for a fault: more than one in a refund."""
+
+LATEST: Final = 1.0
+"""Seconds that a write lands late: less than the tools say it takes everything to settle."""
+
+_PAUSES: Final = (0.3, 1.5)
+_SLEEPS: Final = (0.5, 4.0)
+_KILLS: Final = 0.75
+
+
+def faults(dice: random.Random) -> dict[str, dict[str, Any]]:
+    """Return faults for one refund, by step.
+
+    `book` does not freeze: whoever may still wake and send is waited for until its function's
+    time-out, a quarter of an hour, before its receiver is asked.
+    """
+    chosen = {}
+    for step in (*_READS, *_WRITES):
+        kinds = (
+            _ANYWHERE + (() if step in _READS else _SENT) + (() if step == "book" else ("freeze",))
+        )
+        if dice.random() < FAULTY:
+            seconds = round(dice.uniform(0.1, LATEST), 2)
+            kind, times = dice.choice(kinds), dice.choice((1, 1, 2))
+            chosen[step] = {"kind": kind, "times": times, "seconds": seconds}
+    return chosen
+
+
+@dataclass
+class Havoc:
+    """Breaks a stack until told to stop; `restart_at` says after how many ended runs to restart."""
+
+    state: Path
+    dice: random.Random
+    ended: Callable[[], int]
+    restart_at: list[int]
+    done: Counter[str] = field(default_factory=Counter)
+    _over: threading.Event = field(default_factory=threading.Event)
+    _asleep: dict[int, float] = field(default_factory=dict)
+    _thread: threading.Thread | None = None
+
+    def __enter__(self) -> Self:
+        """Begin."""
+        self._thread = threading.Thread(target=self._rage)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Stop, and wake whoever is still frozen."""
+        self._over.set()
+        if self._thread is not None:
+            self._thread.join()
+        for process in workers.frozen(self.state, _ANY_FUNCTION):
+            workers.wake(process)
+
+    def _rage(self) -> None:
+        while not self._over.wait(self.dice.uniform(*_PAUSES)):
+            self._wake()
+            if self.restart_at and self.ended() >= self.restart_at[0]:
+                self.restart_at.pop(0)
+                down(self.state)
+                up(None, self.state)
+                self._asleep.clear()
+                self.done["restarts"] += 1
+                continue
+            found = sorted(workers.workers(self.state, _ANY_FUNCTION))
+            if not found:
+                continue
+            victim = self.dice.choice(found)
+            if self.dice.random() < _KILLS:
+                self.done["kills"] += workers.end(victim)
+            else:
+                self.done["freezes"] += workers.freeze(victim)
+
+    def _wake(self) -> None:
+        """Let those go on that have been frozen for long enough, by us or by themselves."""
+        now = time.monotonic()
+        for process in workers.frozen(self.state, _ANY_FUNCTION):
+            due = self._asleep.setdefault(process, now + self.dice.uniform(*_SLEEPS))
+            if now >= due:
+                workers.wake(process)
+                del self._asleep[process]
