@@ -13,11 +13,11 @@ import pytest
 from workflows.excel_report.chart import draw, scale
 from workflows.excel_report.figures import compact, figure
 from workflows.excel_report.models import AnalysisPlan, ChartData, ChartPoint, ColumnFacts
-from workflows.excel_report.planner import choose_chart, plan_by_rules
+from workflows.excel_report.planner import choose_chart
 from workflows.excel_report.report import render
 from workflows.excel_report.summary import build_summary, encode
 
-from tests.unit.workbooks import inspected, reported, workbook
+from tests.unit.workbooks import inspected, planned, reported, workbook
 
 EVIL = '<script>alert("x")</script>&\''
 
@@ -47,7 +47,7 @@ class Balance(HTMLParser):
 def html_of(title: str = "Title", **sheets: list[list[Any]]) -> str:
     body = workbook(**sheets)
     inspection = inspected(body)
-    return render(title, "book.xlsx", inspection, plan_by_rules(inspection), reported(body))
+    return render(title, "book.xlsx", inspection, planned(inspection), reported(body))
 
 
 def points(values: list[float]) -> list[ChartPoint]:
@@ -257,7 +257,7 @@ def test_the_summary_has_the_documented_shape() -> None:
     """Programs depend on it; the same workbook gives the same bytes."""
     body = workbook(Sheet=[["a", "b"], ["x", 1], ["y", 2.5], ["z", None]], Empty=[])
     inspection = inspected(body)
-    plan = AnalysisPlan.model_validate(plan_by_rules(inspection).model_dump())
+    plan = AnalysisPlan.model_validate(planned(inspection).model_dump())
 
     summary = build_summary("T", inspection, plan, reported(body))
 

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from onward.sdk import Artifact, InvalidInput, Model
+from onward.domain.template import references, resolve
+from onward.sdk import Artifact, InvalidInput, Model, StepError
 from onward.sdk.catalogue import load_catalogue
 from onward.sdk.testing import MemoryArtifacts, context
 
@@ -33,7 +34,7 @@ class Run:
     models: Sequence[Model] = ()
 
     def step(self, name: str, **request: Any) -> Any:
-        ctx = context(step_id=name, models=self.models)
+        ctx = context(models=self.models)
         ctx.artifacts = self.artifacts
         tool = load_catalogue().tools[name]
         return tool.round_trip(tool(ctx, tool.input_model.model_validate(request)))
@@ -44,18 +45,40 @@ class Run:
     def report(self, path: Path, title: str | None = None) -> dict[str, Any]:
         file = self.upload(path)
         inspection = self.step("inspect_workbook", file=file)
-        plan = self.step("plan_analysis", inspection=inspection)
-        analyses = [self.step("analyse_table", file=file, job=job) for job in plan["jobs"]]
+        plan = self.step("plan_analysis", file=file, inspection=inspection)
         composed = self.step(
             "compose_report",
             file=file,
             title=title,
             inspection=inspection,
             plan=plan,
-            analyses=analyses,
+            added=self.added(plan),
         )
         published: dict[str, Any] = self.step("publish_report", composed=composed)
         return published
+
+    def added(self, plan: dict[str, Any]) -> dict[str, Any]:
+        """What the planner's steps return, in the order of their needs; null for one that fails."""
+        outputs: dict[str, Any] = {"step": plan}
+        waiting = {step["id"]: step for step in plan["steps"]}
+        while waiting:
+            step = next(step for step in waiting.values() if not needs(step) & waiting.keys())
+            del waiting[step["id"]]
+            scope = {"steps": outputs}
+            if step["for_each"]:
+                items = [scope | {"item": item} for item in resolve(step["for_each"], scope)]
+                outputs[step["id"]] = [self.attempt(step, scope) for scope in items]
+            else:
+                outputs[step["id"]] = self.attempt(step, scope)
+        return {step["id"]: outputs[step["id"]] for step in plan["steps"]}
+
+    def attempt(self, step: dict[str, Any], scope: dict[str, Any]) -> Any:
+        try:
+            return self.step(step["tool"], **resolve(step["input"], scope))
+        except StepError:
+            if not step["optional"]:
+                raise
+            return None
 
     def read(self, artifact: dict[str, Any]) -> bytes:
         return self.artifacts.get(Artifact.model_validate(artifact))
@@ -63,6 +86,10 @@ class Run:
     def summary(self, path: Path) -> dict[str, Any]:
         summary: dict[str, Any] = json.loads(self.read(self.report(path)["summary"]))
         return summary
+
+
+def needs(step: dict[str, Any]) -> set[str | None]:
+    return {reference.step for reference in references([step["input"], step["for_each"]])}
 
 
 def rows(summary: dict[str, Any]) -> dict[str, list[int]]:

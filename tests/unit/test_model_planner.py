@@ -13,10 +13,11 @@ from workflows.excel_report.models import AnalysisPlan, Inspection, PlanRequest
 
 from tests.unit.bedrock import Bedrock, says
 from tests.unit.test_excel_steps import SAMPLE, Run
-from tests.unit.workbooks import inspected, workbook
+from tests.unit.workbooks import FILE, inspected, workbook
 
 GOODS: list[list[Any]] = [["Item", "Price", "Since"], ["Tent", 99.5, 2019], ["Stove", 42.0, 2021]]
 TOWNS: list[list[Any]] = [["Town", "Size"], ["Ulm", 126], ["Bern", 134]]
+COUNT = "def run(data):\n    return {'insights': [{'title': 'Rows', 'text': str(data['rows'])}]}"
 BARS = {"kind": "bars", "value": "Price", "label": "Item", "combine": "mean"}
 
 
@@ -24,10 +25,20 @@ def planned(table: int, chart: Any = None, **changed: Any) -> dict[str, Any]:
     return {"table": table, "first": [], "chart": chart, "why": "It matters."} | changed
 
 
+def look(step_id: str, table: int = 1, code: str = COUNT, **changed: Any) -> dict[str, Any]:
+    return {"id": step_id, "tool": "run_analysis", "table": table, "code": code} | changed
+
+
+def answer(*steps: dict[str, Any]) -> Any:
+    return says({"tables": [planned(1), planned(2)], "steps": list(steps)})
+
+
 def plan(inspection: Inspection | None = None) -> tuple[AnalysisPlan, Any]:
     ctx = context(models=[BedrockModel("some.model")])
     found = inspection or inspected(workbook(Goods=GOODS, Towns=TOWNS))
-    made: AnalysisPlan = load_catalogue().tools["plan_analysis"](ctx, PlanRequest(inspection=found))
+    made: AnalysisPlan = load_catalogue().tools["plan_analysis"](
+        ctx, PlanRequest(file=FILE, inspection=found)
+    )
     return made, ctx
 
 
@@ -150,3 +161,72 @@ def test_the_report_shows_who_planned_and_why(bedrock: Bedrock) -> None:
     assert "See Orders." in page
     assert "no language model was used" not in page
     assert (4, 83) == (published["tables"], published["rows"])
+
+
+def test_the_models_steps_become_steps_of_the_run(bedrock: Bedrock) -> None:
+    """Its code is run on the sample of its table, after the steps that it names."""
+    bedrock.script = [answer(look("look-a"), look("look-b", 2, after=["look-a"]))]
+
+    made, _ = plan()
+
+    steps = {step.id: step for step in made.steps}
+    assert ["analyse-1", "analyse-2", "look-a", "look-b"] == list(steps)
+    given = steps["look-b"].input
+    assert {"$ref": "steps.analyse-2.sample"} == given["sample"]
+    assert {"look-a": {"$ref": "steps.look-a.insights"}} == given["earlier"]
+    assert [True, True] == [job.sample for job in made.jobs]
+    assert [False, False, True, True] == [step.optional for step in made.steps]
+
+
+@pytest.mark.parametrize(
+    ("steps", "faults"),
+    [
+        (
+            [
+                look("look-a", after=["look-b"]),
+                look("look-b", after=["look-a"]),
+                look("look-c", tool="browse"),
+            ],
+            ["cycle: look-a → look-b → look-a", "unknown tool 'browse'"],
+        ),
+        ([look("look-a", tool="publish_report")], ["unknown tool 'publish_report'"]),
+        ([look("look-a", after=["look-z"])], ["there is no step 'look-z'"]),
+        ([look("look-a"), look("look-a")], ["duplicate step id 'look-a'"]),
+        ([look("look-a", 3)], ["look-a: there is no table 3; there are 1 to 2"]),
+        ([look("look-a", code="def run(")], ["look-a: the code is not Python: '(' was never"]),
+        ([look("look-a", code="x = 1")], ["look-a: the code does not define run(data)"]),
+        ([look("plan")], ["steps.0.id: String should match pattern"]),
+    ],
+)
+def test_mistaken_steps_are_repaired_or_fail_naming_what_is_wrong(
+    bedrock: Bedrock, steps: list[Any], faults: list[str]
+) -> None:
+    """As a plan, with the planner's own tools and no others."""
+    bedrock.script = [answer(*steps), answer(), answer(*steps), answer(*steps)]
+
+    plan()
+    with pytest.raises(Fatal) as failed:
+        plan()
+
+    for fault in faults:
+        assert fault in bedrock.prompt(1)
+        assert fault in str(failed.value)
+
+
+def test_the_report_marks_what_code_of_the_model_computed(bedrock: Bedrock) -> None:
+    """With the code itself; code that fails is told, and the figures stand."""
+    tables = [planned(at) for at in range(1, 5)]
+    evil = "def run(data):\n    return {'insights': [{'title': '<b>1</b>', 'text': '<i>2</i>'}]}"
+    steps = [look("look-evil", code=evil), look("look-bad", 2, "def run(data):\n    return 1 / 0")]
+    bedrock.script = [says({"tables": tables, "steps": steps})]
+    run = Run(models=[BedrockModel("some.model")])
+
+    published = run.report(SAMPLE)
+
+    page = run.read(published["report"]).decode()
+    assert "code that the language model some.model wrote; nobody has read it" in page
+    assert "<pre>def run(data):" in page
+    assert "&lt;b&gt;1&lt;/b&gt;" in page
+    assert "<i>" not in page
+    assert "Step look-bad of the run says why." in page
+    assert b"31250.54" in run.read(published["summary"])

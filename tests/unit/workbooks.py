@@ -6,8 +6,10 @@ import io
 import zipfile
 from typing import TYPE_CHECKING, Any
 
+from onward.sdk import Artifact
 from openpyxl import Workbook
 from workflows.excel_report.analysis import analyse
+from workflows.excel_report.extension import extend
 from workflows.excel_report.inspection import inspect
 from workflows.excel_report.planner import plan_by_rules
 from workflows.excel_report.workbook import open_workbook
@@ -15,7 +17,9 @@ from workflows.excel_report.workbook import open_workbook
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from workflows.excel_report.models import Inspection, TableReport
+    from workflows.excel_report.models import AnalysisPlan, Inspection, TableReport
+
+FILE = Artifact(ref="art_1", name="book.xlsx", size=1)
 
 
 def workbook(**sheets: Sequence[Sequence[Any]]) -> bytes:
@@ -63,6 +67,11 @@ def inspected(body: bytes) -> Inspection:
     """What inspection finds."""
     with open_workbook(body) as book:
         return inspect(book)
+
+
+def planned(inspection: Inspection) -> AnalysisPlan:
+    """The rules' plan, as the step `plan` returns it."""
+    return extend(plan_by_rules(inspection), "plan", FILE)
 
 
 def reported(body: bytes) -> list[TableReport]:

@@ -12,6 +12,7 @@ from workflows.excel_report.cells import BLANK, INTEGER, NUMBER, Value, as_text,
 from workflows.excel_report.columns import Column
 from workflows.excel_report.figures import figure
 from workflows.excel_report.models import Job, TableFacts, TableReport
+from workflows.excel_report.sample import Sample
 from workflows.excel_report.series import ChartSeries
 from workflows.excel_report.totals import is_total_row
 from workflows.excel_report.workbook import ROWS_PER_TICK, Workbook
@@ -30,15 +31,16 @@ class Reading:
     columns: list[Column]
     series: ChartSeries | None
     percents: list[bool | None]
+    sample: Sample | None = None
     preview: list[list[str]] = field(default_factory=list)
     totals: list[int] = field(default_factory=list)
     rows: int = 0
 
     @classmethod
-    def of(cls, job: Job) -> Reading:
+    def of(cls, job: Job, sample: Sample | None) -> Reading:
         """Nothing gathered yet."""
         columns = [Column(facts.name) for facts in job.table.columns]
-        return cls(job, columns, ChartSeries.of(job), [None] * len(columns))
+        return cls(job, columns, ChartSeries.of(job), [None] * len(columns), sample)
 
     def add(self, row: DataRow, workbook: Workbook) -> None:
         """Take in one row, unless it holds totals of those before it."""
@@ -55,6 +57,8 @@ class Reading:
             self.preview.append([_short(v, percent=workbook.is_percent(s)) for v, s in shown])
         if self.series:
             self.series.add(row.values)
+        if self.sample:
+            self.sample.add(row.values)
 
     def report(self) -> TableReport:
         """All that is to be said about the table."""
@@ -84,14 +88,20 @@ class DataRow(NamedTuple):
 
 
 def analyse(
-    workbook: Workbook, job: Job, said: Callable[[float], None] = lambda _share: None
+    workbook: Workbook,
+    job: Job,
+    sample: Sample | None = None,
+    *,
+    said: Callable[[float], None] = lambda _share: None,
 ) -> TableReport:
     """Read the job's table again and report on it; `said` is told the share that is done.
+
+    `sample` is given the same rows of data.
 
     Raises:
         InvalidInput: the table no longer has the rows that inspection counted.
     """
-    reading = Reading.of(job)
+    reading = Reading.of(job, sample)
     for row in _data_rows(workbook, job.table):
         reading.add(row, workbook)
         if reading.rows % ROWS_PER_TICK == 0:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 from onward.sdk import Artifact
 from pydantic import BaseModel, Field
+
+from workflows.excel_report.insights import Insight
 
 ColumnType = Literal["integer", "number", "date", "time", "boolean", "text", "mixed", "empty"]
 NUMERIC: frozenset[str] = frozenset({"integer", "number"})
@@ -81,25 +83,55 @@ class ChartPlan(BaseModel):
 
 
 class Job(BaseModel):
-    """One table's analysis, as the planner ordered it; `remarks` are for the reader."""
+    """One table's analysis, as the planner ordered it; `remarks` are for the reader.
+
+    `sample` asks for the values that code is to be run on.
+    """
 
     table: TableFacts
     chart: ChartPlan | None = None
     preview_rows: int = 8
     remarks: list[str] = []
+    sample: bool = False
 
 
 class PlanRequest(BaseModel):
-    """What inspection found."""
+    """The workbook, and what inspection found in it."""
 
+    file: Artifact
     inspection: Inspection
 
 
+class CodePlan(BaseModel):
+    """Code to be run on the sample of a job's table: which step does, and who wrote it."""
+
+    step: str
+    job: int
+    author: str
+
+
+class PlanStep(BaseModel):
+    """A step that the planner adds to its run, as `POST /runs` would take it."""
+
+    id: str
+    tool: str
+    input: dict[str, Any]
+    for_each: dict[str, str] | None = None
+    optional: bool = False
+
+
 class AnalysisPlan(BaseModel):
-    """One job a table; `planner` says who planned: "rules", or the name of a model."""
+    """One job a table; `planner` says who planned: "rules", or the name of a model.
+
+    `steps` are added to the run: one for each of `jobs`, one for all of `rest` (a run has at most
+    500 steps), and one for each of `codes`.
+    """
 
     planner: str
     jobs: list[Job]
+    rest: list[Job] = []
+    codes: list[CodePlan] = []
+    steps: list[PlanStep] = []
     notes: list[str] = []
 
 
@@ -111,12 +143,30 @@ class AnalyseRequest(BaseModel):
 
 
 class Analysis(BaseModel):
-    """One table, analysed; `body` holds a `TableReport` as JSON."""
+    """One table, analysed; `body` holds a `TableReport` as JSON, `sample` what code may see."""
 
     sheet: str
     range: str
     rows: int
     body: Artifact
+    sample: Artifact | None = None
+
+
+class CodeRequest(BaseModel):
+    """Python source that defines `run(data)`, the sample it is run on, and earlier results."""
+
+    sample: Artifact
+    code: str
+    earlier: dict[str, Any] = {}
+
+
+class CodeReport(BaseModel):
+    """What code returned, and how many of the table's rows and columns it was shown."""
+
+    insights: list[Insight]
+    rows: int
+    of_rows: int
+    hidden_columns: int = 0
 
 
 Scalar = str | int | float | bool | None
@@ -158,8 +208,17 @@ class ChartData(BaseModel):
     points: list[ChartPoint]
 
 
+class Finding(BaseModel):
+    """What one piece of code found, who wrote it, and the code itself where a model did."""
+
+    step: str
+    author: str
+    code: str = ""
+    report: CodeReport
+
+
 class TableReport(BaseModel):
-    """All that the report says about one table."""
+    """All that the report says about one table; only `findings` come from code of a plan."""
 
     range: str
     rows: int
@@ -167,16 +226,17 @@ class TableReport(BaseModel):
     preview: list[list[str]]
     chart: ChartData | None = None
     notes: list[str] = []
+    findings: list[Finding] = []
 
 
 class ComposeRequest(BaseModel):
-    """Everything that was found, in plan order."""
+    """Everything that was found; `added` holds what the planner's steps returned, by their ids."""
 
     file: Artifact
     title: str | None
     inspection: Inspection
     plan: AnalysisPlan
-    analyses: list[Analysis]
+    added: dict[str, Any]
 
 
 class Composed(BaseModel):

@@ -6,7 +6,6 @@ from onward.sdk import Step, Workflow, ref
 
 from workflows.excel_report.models import ReportRequest
 from workflows.excel_report.tools import (
-    analyse_table,
     compose_report,
     inspect_workbook,
     plan_analysis,
@@ -19,12 +18,8 @@ excel_report = Workflow(
     input=ReportRequest,
     steps=[
         Step("inspect", inspect_workbook, {"file": ref("input.file")}),
-        Step("plan", plan_analysis, {"inspection": ref("steps.inspect")}),
         Step(
-            "analyse",
-            analyse_table,
-            {"file": ref("input.file"), "job": ref("item")},
-            for_each=ref("steps.plan.jobs"),
+            "plan", plan_analysis, {"file": ref("input.file"), "inspection": ref("steps.inspect")}
         ),
         Step(
             "compose",
@@ -34,7 +29,7 @@ excel_report = Workflow(
                 "title": ref("input.title"),
                 "inspection": ref("steps.inspect"),
                 "plan": ref("steps.plan"),
-                "analyses": ref("steps.analyse"),
+                "added": ref("steps.plan.added"),
             },
         ),
         Step("publish", publish_report, {"composed": ref("steps.compose")}),

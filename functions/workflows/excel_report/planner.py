@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from typing import Final
 
-from workflows.excel_report.models import (
-    NUMERIC,
-    AnalysisPlan,
-    ChartPlan,
-    ColumnFacts,
-    Inspection,
-    Job,
-)
+from workflows.excel_report import ruled_code
+from workflows.excel_report.extension import MOST_SINGLE, RULES, Code, Draft
+from workflows.excel_report.models import NUMERIC, ChartPlan, ColumnFacts, Inspection, Job
+
+MOST_NUMBERS: Final = 6
 
 # Numbers that name or place something; a chart of them says nothing.
 _NAMING: Final = re.compile(
@@ -32,18 +30,37 @@ _MONEY: Final = re.compile(r"revenue|sales|amount|turnover|profit|umsatz|betrag"
 _RATE: Final = re.compile(r"%|percent|rate|ratio|share|average|mean|turnout|per ", re.IGNORECASE)
 
 
-def plan_by_rules(inspection: Inspection) -> AnalysisPlan:
-    """One job a table, in workbook order, with the chart that its columns suggest."""
+def plan_by_rules(inspection: Inspection) -> Draft:
+    """One job a table, in workbook order, with the chart and the code that its columns suggest."""
     jobs = [
         Job(table=table, chart=choose_chart(table.columns))
         for sheet in inspection.sheets
         for table in sheet.tables
     ]
-    return AnalysisPlan(
-        planner="rules",
+    return Draft(
+        planner=RULES,
         jobs=jobs,
+        codes=codes_by_rules(jobs),
         notes=["The analyses were planned by fixed rules; no language model was used."],
     )
+
+
+def codes_by_rules(jobs: list[Job]) -> list[Code]:
+    """The code for each table that has a step of its own and enough numbers to look at."""
+    codes = []
+    for at, job in enumerate(jobs[:MOST_SINGLE]):
+        numbers = telling_numbers(job.table.columns)[:MOST_NUMBERS]
+        if numbers and job.table.rows >= ruled_code.FEW:
+            source = f"{inspect.getsource(ruled_code)}\n\nNUMBERS = {numbers}\n"
+            codes.append(Code(f"code-{at + 1}", at, RULES, source))
+    return codes
+
+
+def telling_numbers(columns: list[ColumnFacts]) -> list[int]:
+    """The columns of numbers that measure something, sums of money first."""
+    numeric = [at for at, column in enumerate(columns) if column.type in NUMERIC]
+    telling = [at for at in numeric if not _NAMING.search(columns[at].name)]
+    return sorted(telling, key=lambda at: not _MONEY.search(columns[at].name))
 
 
 def choose_chart(columns: list[ColumnFacts]) -> ChartPlan | None:
@@ -52,10 +69,9 @@ def choose_chart(columns: list[ColumnFacts]) -> ChartPlan | None:
     None if no column holds numbers.
     """
     numeric = [at for at, column in enumerate(columns) if column.type in NUMERIC]
-    telling = [at for at in numeric if not _NAMING.search(columns[at].name)]
     if not numeric:
         return None
-    value = min(telling or numeric, key=lambda at: not _MONEY.search(columns[at].name))
+    value = (telling_numbers(columns) or numeric)[0]
     combine = "sum" if _adds_up(columns[value].name) else "mean"
     first = columns[0]
     if value != 0 and (first.type == "date" or _ORDER.match(first.name)):

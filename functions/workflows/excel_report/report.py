@@ -7,6 +7,7 @@ from html import escape
 
 from workflows.excel_report.chart import draw
 from workflows.excel_report.figures import MEAN_DIGITS, figure
+from workflows.excel_report.findings import STYLE, findings
 from workflows.excel_report.models import (
     NUMERIC,
     AnalysisPlan,
@@ -38,6 +39,7 @@ def render(
         f"<header><p class=kicker>Workbook report</p><h1>{escape(title)}</h1>"
         f"<p class=lead>{lead}{counts}</p>{_contents(sheets)}</header>"
         f"{body}<footer>{notes([*inspection.notes, *plan.notes])}</footer>",
+        STYLE,
     )
 
 
@@ -72,7 +74,7 @@ def _table(key: str, report: TableReport) -> str:
     return (
         f"<article><h3>{escape(report.range)} <small>{counted(report.rows, 'row')}, {columns}"
         f"</small></h3>{_chart(key, report)}{_columns(report.columns)}"
-        f"{notes(report.notes)}{_preview(report)}</article>"
+        f"{findings(report.findings)}{notes(report.notes)}{_preview(report)}</article>"
     )
 
 

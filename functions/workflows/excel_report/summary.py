@@ -39,4 +39,10 @@ def _table(report: TableReport) -> dict[str, Any]:
         column.model_dump(include={"name", "type", "sum", "min", "max", "mean", "missing"})
         for column in report.columns
     ]
-    return {"range": report.range, "rows": report.rows, "columns": columns, "notes": report.notes}
+    table = {"range": report.range, "rows": report.rows, "columns": columns, "notes": report.notes}
+    insights = [
+        insight.model_dump() | {"by": finding.author, "rows_read": finding.report.rows}
+        for finding in report.findings
+        for insight in finding.report.insights
+    ]
+    return table | ({"insights": insights} if insights else {})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Final
 
@@ -11,6 +12,8 @@ from workflows.excel_report.models import (
     AnalyseRequest,
     Analysis,
     AnalysisPlan,
+    CodeReport,
+    CodeRequest,
     Composed,
     ComposeRequest,
     Inspection,
@@ -18,13 +21,13 @@ from workflows.excel_report.models import (
     PlanRequest,
     Published,
     PublishRequest,
-    TableReport,
 )
 
 HTML: Final = "text/html; charset=utf-8"
 JSON: Final = "application/json"
 # Seconds kept back to say that the time was too short, instead of being ended without a word.
 RESERVE: Final = 3.0
+CODE_SECONDS: Final = 15
 
 
 @tool(effect="read", timeout=120)
@@ -41,43 +44,63 @@ def inspect_workbook(ctx: StepContext, request: InspectRequest) -> Inspection:
     return found
 
 
-@tool(effect="read", timeout=120)
+@tool(effect="read", timeout=120, expands=True)
 def plan_analysis(ctx: StepContext, request: PlanRequest) -> AnalysisPlan:
-    """Order one analysis a table: by a model where one is set, else by rules."""
+    """Order one analysis a table, and code to run on it: by a model where one is set."""
+    from workflows.excel_report.extension import extend
     from workflows.excel_report.model_planner import plan_by_model
     from workflows.excel_report.planner import plan_by_rules
 
     if ctx.model is None:
-        return plan_by_rules(request.inspection)
+        return extend(plan_by_rules(request.inspection), ctx.step_id, request.file)
     ctx.progress(0.0, f"asking {ctx.model.name}")
-    return plan_by_model(ctx, ctx.model, request.inspection)
+    draft = plan_by_model(ctx, ctx.model, request.inspection, [run_analysis])
+    return extend(draft, ctx.step_id, request.file)
 
 
 @tool(effect="read", timeout=120)
 def analyse_table(ctx: StepContext, request: AnalyseRequest) -> Analysis:
-    """Work out one table's figures and chart; the checkpoint points to them."""
+    """Work out one table's figures and chart; the checkpoint points to them and to the sample."""
     from workflows.excel_report.analysis import analyse
+    from workflows.excel_report.sample import Sample
     from workflows.excel_report.workbook import open_workbook
 
     table = request.job.table
     where = f"{table.sheet} {table.range}"
     ctx.progress(0.0, where)
+    sample = Sample(table) if request.job.sample else None
     with open_workbook(ctx.get_artifact(request.file), tick=_in_time(ctx)) as workbook:
-        report = analyse(workbook, request.job, said=lambda share: ctx.progress(share, where))
+        report = analyse(
+            workbook, request.job, sample, said=lambda share: ctx.progress(share, where)
+        )
     body = ctx.put_artifact("analysis.json", report.model_dump_json().encode(), JSON)
-    return Analysis(sheet=table.sheet, range=table.range, rows=report.rows, body=body)
+    kept = ctx.put_artifact("sample.json", sample.encode(), JSON) if sample else None
+    return Analysis(sheet=table.sheet, range=table.range, rows=report.rows, body=body, sample=kept)
+
+
+@tool(effect="read", timeout=60)
+def run_analysis(ctx: StepContext, request: CodeRequest) -> CodeReport:
+    """Run code of the plan on a table's sample, in the sandbox; what it returns is checked."""
+    from workflows.excel_report.insights import insights_of
+
+    data = json.loads(ctx.get_artifact(request.sample))
+    returned = ctx.sandbox(request.code, data | {"earlier": request.earlier}, timeout=CODE_SECONDS)
+    return CodeReport(
+        insights=insights_of(returned),
+        rows=max((len(column["values"]) for column in data["columns"]), default=0),
+        of_rows=data["rows"],
+        hidden_columns=data["hidden_columns"],
+    )
 
 
 @tool(effect="read", timeout=60)
 def compose_report(ctx: StepContext, request: ComposeRequest) -> Composed:
     """Write the report for people and the summary for programs."""
+    from workflows.excel_report.gathering import gather
     from workflows.excel_report.report import render
     from workflows.excel_report.summary import build_summary, encode
 
-    reports = [
-        TableReport.model_validate_json(ctx.get_artifact(analysis.body))
-        for analysis in request.analyses
-    ]
+    reports = gather(request.plan, request.added, ctx.get_artifact)
     title = request.title or request.file.name
     html = render(title, request.file.name, request.inspection, request.plan, reports)
     summary = build_summary(title, request.inspection, request.plan, reports)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from onward.sdk.conversation import Model, converse
     from onward.sdk.probe import Applied, NotApplied, Unsure
     from onward.sdk.tools import Retry, Tool, ToolRefused, tool
-    from onward.sdk.workflow import Step, Workflow, ref
+    from onward.sdk.workflow import Step, Workflow, plan_faults, ref
 
 _HOME = {
     "Applied": "onward.sdk.probe",
@@ -52,6 +52,7 @@ _HOME = {
     "Transient": "onward.domain.errors",
     "Workflow": "onward.sdk.workflow",
     "converse": "onward.sdk.conversation",
+    "plan_faults": "onward.sdk.workflow",
     "ref": "onward.sdk.workflow",
     "tool": "onward.sdk.tools",
 }
@@ -79,6 +80,7 @@ __all__ = [
     "Unsure",
     "Workflow",
     "converse",
+    "plan_faults",
     "ref",
     "tool",
 ]

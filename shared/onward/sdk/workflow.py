@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any, cast
 
 from pydantic import TypeAdapter, ValidationError
 
-from onward.domain.errors import Fault, InvalidRequest
+from onward.domain.errors import Fault, InvalidPlan, InvalidRequest
+from onward.domain.limits import MAX_STEPS
+from onward.domain.plan import Extending, compile_plan
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from pydantic import BaseModel
 
@@ -72,6 +74,24 @@ class Workflow:
     def check_input(self, value: Json) -> Json:
         """Return the input with defaults filled in; raises InvalidRequest naming each fault."""
         return checked(TypeAdapter(self.input), value, "/input")
+
+
+def plan_faults(
+    steps: Sequence[Json], offered: Iterable[Tool], *, ended: Iterable[str] = ()
+) -> list[str]:
+    """Return what is wrong with steps that a tool is about to add to its run; none is fine.
+
+    For a planner that lets a model repair its plan. Only the `offered` tools exist for it; the
+    steps in `ended` may be referred to besides each other. What is returned is checked again.
+    """
+    tools = {tool.name: tool.spec for tool in offered}
+    extending = Extending(taken=frozenset(), ended=frozenset(ended), room=MAX_STEPS)
+    try:
+        if steps:
+            compile_plan({"steps": list(steps)}, tools, pointer="", extending=extending)
+    except InvalidPlan as error:
+        return [f"{fault.pointer}: {fault.message}" for fault in error.faults]
+    return []
 
 
 def checked(kind: TypeAdapter[Any], value: Json, pointer: str) -> Json:
