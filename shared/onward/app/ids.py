@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 from uuid import UUID
 
 ENTROPY_BYTES: Final = 10
+
+RUN_ID: Final = re.compile(r"run_[A-Za-z0-9_-]{1,60}")
+"""What can be the id of a run; anything else need not be looked up."""
 
 _VERSION, _VARIANT = 7, 2
 

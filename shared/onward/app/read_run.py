@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+from onward.app.ids import RUN_ID
 from onward.app.load_result import children_of, load_result
 from onward.app.snapshot import Seen, snapshot
 from onward.domain.errors import RunNotFound
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from onward.domain.effects import Effect
     from onward.domain.model import PlannedStep, Run, Step
 
-_RUN_ID: Final = re.compile(r"run_[A-Za-z0-9_-]{1,60}")
+_TAG: Final = re.compile(r'(?:W/)?("[^"]*")')
 _TRIES: Final = 4
 _ATTEMPTED: Final = frozenset({StepStatus.EXECUTING, StepStatus.BACKING_OFF})
 
@@ -42,7 +43,7 @@ class _Rows:
 
 def find_run(service: Reading, tenant: str, run_id: str) -> Run:
     """Return a run row; raises RunNotFound also for another tenant's."""
-    run = service.reader.run(run_id) if _RUN_ID.fullmatch(run_id) else None
+    run = service.reader.run(run_id) if RUN_ID.fullmatch(run_id) else None
     if run is None or run.tenant != tenant:
         raise RunNotFound("there is no such run")
     return run
@@ -145,6 +146,8 @@ def _uncounted(run: Run, step: Step) -> bool:
 
 
 def _matches(header: str, etag: str) -> bool:
-    """Whether `If-None-Match` names a validator; comparison is weak (RFC 9110, 13.1.2)."""
-    named = [tag.strip().removeprefix("W/") for tag in header.split(",")]
-    return "*" in named or etag in named
+    """Whether `If-None-Match` names a validator; comparison is weak (RFC 9110, 13.1.2).
+
+    Tags are found by their quotes: a comma or star may also stand inside one.
+    """
+    return header.strip() == "*" or etag in _TAG.findall(header)
