@@ -14,6 +14,7 @@ from onward.aws.clients import client
 from onward.aws.functions import Function
 from onward.aws.idempotency import Once
 from onward.aws.incidents import Incidents
+from onward.aws.run_index import RunIndex
 from onward.aws.tenants import Tenants
 from onward.compose import blobs, drive, wake_driver
 from onward.sdk.catalogue import Catalogue, load_catalogue
@@ -32,6 +33,7 @@ def api() -> Api:
         incidents=Incidents(dynamodb, held.runs_table),
         tenants=Tenants(dynamodb, held.runs_table),
         blobs=lambda tenant: blobs(held, tenant),
+        index=RunIndex(dynamodb, held.runs_table),
         once=Once(dynamodb, held.idempotency_table, "submit_run", KEY_SECONDS),
         catalogue=catalogue,
         worker=held.execute_step_version,

@@ -20,6 +20,7 @@ from onward.app.submit_run import KEY_SECONDS
 from onward.aws.blobs import Blobs
 from onward.aws.idempotency import Once
 from onward.aws.incidents import Incidents
+from onward.aws.run_index import RunIndex
 from onward.aws.run_reader import RunReader
 from onward.aws.run_store import RunStore
 from onward.aws.tenants import Tenants
@@ -27,6 +28,13 @@ from onward.observability import log
 
 from tests.store.caller import Caller, Context, catalogue
 
+PROJECTED: dict[str, dict[str, Any]] = {
+    "by_tenant": {
+        "ProjectionType": "INCLUDE",
+        "NonKeyAttributes": ["status", "workflow", "run_id", "ended_at"],
+    },
+    "due": {"ProjectionType": "KEYS_ONLY"},
+}
 RUNS, IDEMPOTENCY, BUCKET = "runs", "idempotency", "artifacts"
 NOW = 1_764_450_000.0
 
@@ -115,6 +123,7 @@ def new_service(dynamodb: Any, time: Time) -> Service:
         incidents=Incidents(dynamodb, RUNS),
         tenants=Tenants(dynamodb, RUNS),
         blobs=lambda tenant: Blobs(s3, BUCKET, tenant),
+        index=RunIndex(dynamodb, RUNS),
         once=once,
         catalogue=catalogue,
         worker="arn:aws:lambda:eu-central-1:123456789012:function:execute_step:1",
@@ -167,7 +176,7 @@ def make_tables(dynamodb: Any) -> None:
             {
                 "IndexName": name,
                 "KeySchema": _schema(*attributes),
-                "Projection": {"ProjectionType": "KEYS_ONLY"},
+                "Projection": PROJECTED[name],
             }
             for name, attributes in {
                 "by_tenant": ("tenant_pk", "created_at"),

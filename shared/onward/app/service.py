@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from onward.aws.blobs import Blobs
     from onward.aws.idempotency import Once
     from onward.aws.incidents import Incidents
+    from onward.aws.run_index import RunIndex
     from onward.aws.run_reader import RunReader
     from onward.aws.run_store import RunStore
     from onward.aws.tenants import Tenants
@@ -42,6 +43,7 @@ class Service:
     incidents: Incidents
     tenants: Tenants
     blobs: Callable[[str], Blobs]
+    index: RunIndex
     once: Once
     catalogue: Callable[[], Catalogue]
     worker: str

@@ -14,6 +14,7 @@ EVENT: Final = "EVENT#"
 EFFECT: Final = "EFFECT#"
 KEY: Final = "KEY#"
 IDEMPOTENCY: Final = "IDEM#"
+TICKET: Final = "TICKET#"
 
 DUE_SHARDS: Final = 8
 

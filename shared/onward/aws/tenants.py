@@ -1,9 +1,9 @@
-"""What belongs to a tenant: its API keys and the submit keys of its runs."""
+"""What belongs to a tenant: its API keys, its tickets and the submit keys of its runs."""
 
 from __future__ import annotations
 
 import hmac
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from onward.aws import codec, keys
@@ -27,6 +27,16 @@ class SubmitKey:
 
     run_id: str
     digest: str
+    expires_at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Ticket:
+    """What a ticket is for, which run it shows, who asked for it and when it runs out."""
+
+    use: str
+    run_id: str
+    subject: str
     expires_at: int
 
 
@@ -55,6 +65,19 @@ class Tenants:
             return None
         roles = frozenset(role["S"] for role in row["roles"]["L"])
         return Holder(row["tenant"]["S"], row["subject"]["S"], roles)
+
+    def put_ticket(self, tenant: str, digest: str, ticket: Ticket) -> None:
+        """Store a ticket by its SHA-256; the ticket itself is stored nowhere."""
+        row = _key(tenant, keys.TICKET + digest) | codec.item(asdict(ticket))
+        self._client.put_item(TableName=self._table, Item=row | {"schema": codec.SCHEMA})
+
+    def ticket(self, tenant: str, digest: str) -> Ticket | None:
+        """Return what a ticket is for, also when it has run out; None when nobody issued it."""
+        encoded = self._item(tenant, keys.TICKET + digest)
+        if encoded is None:
+            return None
+        row = codec.plain(encoded)
+        return Ticket(row["use"], row["run_id"], row["subject"], row["expires_at"])
 
     def submitted(self, tenant: str, digest: str, now: float) -> SubmitKey | None:
         """Return what a submit key made; None when it is new or has run out."""

@@ -11,6 +11,7 @@ OnwardError
 │   ├── BodyTooLarge
 │   ├── Unauthenticated      ├── Forbidden
 │   ├── NotFound ─ RunNotFound, ArtifactNotFound, RouteNotFound
+│   ├── MethodNotAllowed(allowed)
 │   ├── IdempotencyKeyReused ├── IdempotencyInProgress
 │   ├── NotWaiting           ├── NotResumable
 │   └── CursorExpired
@@ -173,6 +174,18 @@ class RouteNotFound(NotFound):
     """The API has no such path or method."""
 
     code = "route_not_found"
+
+
+class MethodNotAllowed(RequestError):
+    """The API has the path, with other methods."""
+
+    code = "method_not_allowed"
+    status = 405
+
+    def __init__(self, message: str, allowed: tuple[str, ...] = ()) -> None:
+        """Keep what the header `Allow` is to name."""
+        super().__init__(message)
+        self.allowed = allowed
 
 
 class RunNotFound(NotFound):
