@@ -84,7 +84,10 @@ class Caller:
             Context(),
         )
         got = {name.lower(): value for name, value in answer["headers"].items()}
-        return Reply(answer["statusCode"], got, json.loads(answer.get("body") or "null"))
+        said = answer.get("body") or "null"
+        if got.get("content-type") == "text/event-stream":
+            return Reply(answer["statusCode"], got, said)
+        return Reply(answer["statusCode"], got, json.loads(said))
 
 
 class Word(BaseModel):

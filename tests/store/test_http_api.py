@@ -145,20 +145,35 @@ def test_without_a_key_nothing_is_told(service: Service, key: str | None) -> Non
     ("method", "path"),
     [
         ("GET", "/nothing"),
-        ("DELETE", "/runs"),
         ("GET", "/runs/"),
         ("GET", "/"),
         ("GET", "/runs/a/b"),
     ],
 )
 def test_there_is_no_such_route(acme: Caller, method: str, path: str) -> None:
-    """A wrong method and a trailing slash are no routes either."""
+    """A trailing slash is no route either."""
     reply = acme.send(method, path)
     assert (404, "route_not_found", PROBLEM) == (
         reply.status,
         reply.body["code"],
         reply.headers["content-type"],
     )
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "allowed"),
+    [
+        ("DELETE", "/runs", "GET, POST"),
+        ("HEAD", "/runs/run_1", "GET"),
+        ("PUT", "/uploads", "POST"),
+        ("OPTIONS", "/openapi.json", "GET"),
+    ],
+)
+def test_a_path_has_other_methods(acme: Caller, method: str, path: str, allowed: str) -> None:
+    """405 names them."""
+    reply = acme.send(method, path)
+    assert (405, "method_not_allowed") == (reply.status, reply.body["code"])
+    assert allowed == reply.headers["allow"]
 
 
 def test_a_problem_names_its_run(acme: Caller) -> None:

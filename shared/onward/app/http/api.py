@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+import re
+from typing import TYPE_CHECKING, Any, Final
 
 from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, Response
 
+from onward.app.http.event_stream import outlasting, wants_stream
 from onward.app.http.problems import Answer, defect, known, problem
 from onward.app.http.requests import Request
-from onward.app.http.routes import ROUTES
+from onward.app.http.routes import OPEN, ROUTES, TICKETED
 from onward.app.keys import Doorkeeper
-from onward.domain.errors import NotFound, RouteNotFound
+from onward.app.tickets import redeem_ticket
+from onward.aws.tenants import Holder
+from onward.domain.errors import MethodNotAllowed, NotFound, OnwardError, RouteNotFound
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from aws_lambda_powertools.logging import Logger
     from aws_lambda_powertools.utilities.typing import LambdaContext
 
     from onward.app.service import Service
+
+_NOBODY: Final = Holder("", "", frozenset())
 
 
 class Api:
@@ -32,7 +38,7 @@ class Api:
         self._line: Logger
         self._request_id = ""
         self._resolver = APIGatewayHttpResolver()
-        self._resolver.not_found(_no_route)
+        self._resolver.not_found(self._no_route)
         for method, rule, route in ROUTES:
             self._resolver.route(rule, method=method)(self._called(rule, route))
 
@@ -52,18 +58,31 @@ class Api:
         def call(**path: str) -> Response[str]:
             line = self._line
             line.append_keys(route=rule, method=self._resolver.current_event.http_method)
+            request = Request.of(self._resolver.current_event.raw_event)
             try:
-                request = Request.of(self._resolver.current_event.raw_event)
-                holder = self._doorkeeper.authenticate(request.headers.get("authorization"))
-                line.append_keys(tenant=holder.tenant)
+                holder = self._admitted(rule, request, path)
                 answer = route(self._service, holder, request, **path)
             except Exception as error:  # noqa: BLE001 - here the outside ends
-                return _response(self._failed(error, path.get("run_id")))
+                failed = self._failed(error, path.get("run_id"))
+                streams = rule in TICKETED and wants_stream(request)
+                return _response(outlasting(failed) if streams else failed)
             if answer.document and "run_id" in answer.document:
                 line.append_keys(run_id=answer.document["run_id"])
             return _response(answer)
 
         return call
+
+    def _admitted(self, rule: str, request: Request, path: Mapping[str, str]) -> Holder:
+        """Return who is calling, by key or ticket; a key goes over a ticket."""
+        if rule in OPEN:
+            return _NOBODY
+        key, ticket = request.headers.get("authorization"), request.query.get("ticket")
+        if rule in TICKETED and ticket is not None and key is None:
+            holder = redeem_ticket(self._service, ticket, path["run_id"])
+        else:
+            holder = self._doorkeeper.authenticate(key)
+        self._line.append_keys(tenant=holder.tenant)
+        return holder
 
     def _failed(self, error: Exception, run_id: str | None) -> Answer:
         told = known(error)
@@ -73,13 +92,24 @@ class Api:
         self._line.append_keys(code=told.code)
         return problem(told, None if isinstance(told, NotFound) else run_id)
 
+    def _no_route(self, _: Exception) -> Response[str]:
+        event = self._resolver.current_event
+        error: OnwardError = RouteNotFound("there is no such path")
+        allowed = _methods(event.path)
+        if allowed and event.http_method.upper() not in allowed:
+            error = MethodNotAllowed(f"this path is for {' and '.join(allowed)}", allowed)
+        self._line.append_keys(code=error.code)
+        return _response(problem(error))
 
-def _no_route(_: Exception) -> Response[str]:
-    return _response(problem(RouteNotFound("there is no such path, or not with this method")))
+
+def _methods(path: str) -> tuple[str, ...]:
+    """Return the methods of a path, none for one that does not exist."""
+    shapes = ((method, re.sub(r"<\w+>", "[^/]+", re.escape(rule))) for method, rule, _ in ROUTES)
+    return tuple(sorted(method for method, shape in shapes if re.fullmatch(shape, path)))
 
 
 def _response(answer: Answer) -> Response[str]:
-    body = ""
+    body = answer.text
     if answer.document is not None:
         body = json.dumps(answer.document, ensure_ascii=False, separators=(",", ":"))
     return Response(

@@ -8,6 +8,7 @@ from typing import Any, Final
 from onward.aws.failures import may_pass
 from onward.domain.errors import (
     InvalidRequest,
+    MethodNotAllowed,
     OnwardError,
     RequestError,
     StoreError,
@@ -37,12 +38,13 @@ _RETRY_SECONDS: Final = "1"
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What goes back; without a document there is no body."""
+    """What goes back; without a document or text there is no body."""
 
     status: int
     document: dict[str, Any] | None = None
     headers: dict[str, str] = field(default_factory=dict)
     content_type: str = "application/json"
+    text: str = ""
 
 
 def known(error: Exception) -> OnwardError | None:
@@ -67,6 +69,8 @@ def problem(error: OnwardError, run_id: str | None = None) -> Answer:
     headers = {}
     if error.retryable:
         headers["Retry-After"] = _RETRY_SECONDS
+    if isinstance(error, MethodNotAllowed):
+        headers["Allow"] = ", ".join(error.allowed)
     if isinstance(error, Unauthenticated):
         headers["WWW-Authenticate"] = 'Bearer realm="onward"'
     return Answer(error.status, document, headers, PROBLEM_JSON)

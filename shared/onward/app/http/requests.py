@@ -6,6 +6,7 @@ import base64
 import binascii
 import json
 import math
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
@@ -21,6 +22,7 @@ MAX_DEPTH: Final = 64
 """Levels of nesting; the code that walks plans and inputs is recursive."""
 
 _LONGEST_NUMBER: Final = 10
+_NUMBER: Final = re.compile(r"[0-9]{1,20}(\.[0-9]{1,30})?([eE][+-]?[0-9]{1,3})?", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,13 +70,10 @@ class Request:
         """Return a query parameter that is a whole number; raises InvalidRequest."""
         return whole(self.query.get(name, str(default)), name, least, most)
 
-    def number(self, name: str, most: float) -> float:
-        """Return a query parameter that is a number from 0, its default; raises InvalidRequest."""
-        text = self.query.get(name, "0")
-        try:
-            value = float(text) if len(text) <= _LONGEST_NUMBER else math.nan
-        except ValueError:
-            value = math.nan
+    def number(self, name: str, default: float, most: float) -> float:
+        """Return a query parameter that is a number from 0; raises InvalidRequest."""
+        text = self.query.get(name, f"{default:g}")
+        value = float(text) if _NUMBER.fullmatch(text) else math.nan
         if not 0 <= value <= most:
             _wrong(name, f"{name} is a number from 0 to {most:g}")
         return value

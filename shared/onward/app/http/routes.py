@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from onward.app.answer_run import resolve_step, resume_run
+from onward.app.http.event_stream import streamed, wants_stream
+from onward.app.http.overview import get_openapi, get_runs, get_tools, get_workflows
 from onward.app.http.problems import Answer
 from onward.app.http.requests import whole
 from onward.app.keys import OPERATING, SUBMITTING, authorise
@@ -16,6 +18,7 @@ from onward.app.run_request import read_run_request
 from onward.app.snapshot import Seen, snapshot
 from onward.app.submit_once import key_of_request, submit_once
 from onward.app.submit_run import Accepted, submit_run
+from onward.app.tickets import issue_ticket
 from onward.app.uploads import locate_artifact, place_upload
 
 if TYPE_CHECKING:
@@ -28,6 +31,9 @@ if TYPE_CHECKING:
 
 MAX_SEQ: Final = 10**10 - 1
 DEFAULT_LIMIT: Final = 200
+
+EVENTS: Final = "/runs/<run_id>/events"
+OPENAPI: Final = "/openapi.json"
 
 
 def post_run(service: Service, holder: Holder, request: Request) -> Answer:
@@ -67,9 +73,13 @@ def get_run(service: Service, holder: Holder, request: Request, run_id: str) -> 
 
 
 def get_events(service: Service, holder: Holder, request: Request, run_id: str) -> Answer:
-    """Answer a page of the log. A `Last-Event-ID`, as a reconnect sends it, goes over `after`."""
+    """Answer a page of the log, or an event stream, which is held unless the caller says not to.
+
+    A `Last-Event-ID`, as a reconnect sends it, goes over the `after` of the first request.
+    """
+    stream = wants_stream(request)
     last = request.headers.get("last-event-id")
-    if last is None:
+    if not last:
         after = request.whole("after", 0, 0, MAX_SEQ)
     else:
         after = whole(last.removeprefix(f"{run_id}/"), "Last-Event-ID", 0, MAX_SEQ)
@@ -79,9 +89,15 @@ def get_events(service: Service, holder: Holder, request: Request, run_id: str) 
         run_id,
         after=after,
         limit=request.whole("limit", DEFAULT_LIMIT, 1, MAX_EVENTS),
-        wait=request.number("wait", MAX_WAIT),
+        wait=request.number("wait", MAX_WAIT if stream else 0.0, MAX_WAIT),
     )
-    return Answer(200, page)
+    return streamed(page) if stream else Answer(200, page)
+
+
+def post_ticket(service: Service, holder: Holder, request: Request) -> Answer:
+    """Make a ticket for an event stream; whoever may read the run may have one."""
+    headers = {"Cache-Control": "no-store"}
+    return Answer(201, issue_ticket(service, holder, request.body()), headers)
 
 
 def post_upload(service: Service, holder: Holder, request: Request) -> Answer:
@@ -130,9 +146,10 @@ def get_recovery(service: Service, holder: Holder, request: Request) -> Answer:
 
 
 ROUTES: Final[tuple[tuple[str, str, Callable[..., Answer]], ...]] = (
+    ("GET", "/runs", get_runs),
     ("POST", "/runs", post_run),
     ("GET", "/runs/<run_id>", get_run),
-    ("GET", "/runs/<run_id>/events", get_events),
+    ("GET", EVENTS, get_events),
     ("GET", "/runs/<run_id>/effects", get_effects),
     ("POST", "/runs/<run_id>/resume", post_resume),
     ("POST", "/runs/<run_id>/steps/<step_id>/resolution", post_resolution),
@@ -140,7 +157,16 @@ ROUTES: Final[tuple[tuple[str, str, Callable[..., Answer]], ...]] = (
     ("GET", "/stats/recovery", get_recovery),
     ("POST", "/uploads", post_upload),
     ("GET", "/artifacts/<ref>", get_artifact),
+    ("POST", "/tickets", post_ticket),
+    ("GET", "/workflows", get_workflows),
+    ("GET", "/tools", get_tools),
+    ("GET", OPENAPI, get_openapi),
 )
+OPEN: Final = frozenset({OPENAPI})
+"""Paths that anybody may read."""
+
+TICKETED: Final = frozenset({EVENTS})
+"""Paths that may be read with a ticket in the query string instead of a key."""
 
 
 def _current(service: Service, holder: Holder, run_id: str, status: int) -> Answer:
