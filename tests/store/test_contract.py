@@ -75,7 +75,7 @@ def stood(service: Service, time: Time) -> None:
     """A service with one run, which the description's examples name."""
     journey(service.store, service.reader, service.blobs("acme"), time, chain(2))
     standing.application = gateway(caller(service, None).handler)
-    standing.key = issue(service, "acme", "submitter")
+    standing.key = issue(service, "acme", "operator")
 
 
 @api.parametrize()

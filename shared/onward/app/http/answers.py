@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
+from onward.domain.effects import EffectState
 from onward.domain.model import RunStatus, StepStatus
 from onward.sdk.artifact import Artifact
 
@@ -149,6 +150,56 @@ class Events(BaseModel):
     next_after: int
     as_of_seq: int
     ended: bool
+
+
+class Effect(BaseModel):
+    """An action that may have touched the world; the receipt is JSON text, or by reference."""
+
+    step_id: str
+    tool: str
+    state: EffectState
+    key: str
+    action_version: str
+    fence: int
+    sent_fence: int | None
+    intended_at: datetime
+    sent_at: datetime | None
+    unknown_since: datetime | None
+    receipt_ref: str | None
+    receipt: str | None
+
+
+class Effects(BaseModel):
+    """A run's ledger, oldest action first."""
+
+    run_id: str
+    effects: list[Effect]
+
+
+class Cause(BaseModel):
+    """Interruptions of one kind: which steps they hit most, and what recovery saved."""
+
+    cause: str
+    count: int
+    typical_steps: list[str]
+    resume_median_seconds: float
+    resume_max_seconds: float
+    tokens_saved: int
+    duplicates_prevented: int
+
+
+class Recovery(BaseModel):
+    """Incidents of the last days, the most frequent cause first."""
+
+    days: int
+    causes: list[Cause]
+
+
+class Rounds(BaseModel):
+    """How many runs the patrol looked at, and its repairs by kind."""
+
+    looked: int
+    repairs: dict[str, int]
 
 
 class Frame(BaseModel):

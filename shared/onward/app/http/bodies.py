@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from onward.app.run_request import MAX_DEADLINE, MAX_LABEL, MAX_LABELS, MAX_RETRIES, MAX_TOKENS
 from onward.app.uploads import MAX_SIZE
 from onward.domain.limits import MAX_STEP_TIMEOUT, MAX_STEPS
+from onward.domain.protocol import Verdict
 
 Label = Annotated[str, Field(max_length=MAX_LABEL)]
 LabelName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._/-]{0,62}$")]
@@ -86,6 +87,13 @@ class Upload(Body):
     name: str = Field(min_length=1, description="A file name of at most 255 bytes.")
     size: int = Field(ge=0, le=MAX_SIZE, description="Bytes.")
     sha256: str | None = Field(default=None, pattern="^[0-9a-f]{64}$")
+
+
+class Resolution(Body):
+    """What became of a write in doubt; `result` is its tool's output where it was applied."""
+
+    outcome: Verdict
+    result: Any = None
 
 
 class TicketWish(Body):

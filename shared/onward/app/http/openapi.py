@@ -26,7 +26,11 @@ _KEY, _TICKET = "key", "ticket"
 _ANY_TIME: Final = (429, 500, 503)
 """What any call may answer; 429 is the gateway's and in its own words."""
 
-_PATHS: Final = {"run_id": RUN_ID, "ref": "upl_0b9c2625dc21ef05f6ad4ddf47c5f203"}
+_PATHS: Final = {
+    "run_id": RUN_ID,
+    "step_id": "publish",
+    "ref": "upl_0b9c2625dc21ef05f6ad4ddf47c5f203",
+}
 
 
 @cache

@@ -9,6 +9,7 @@ from onward.app.http import answers, bodies
 from onward.app.http.overview import DEFAULT_RUNS
 from onward.app.http.routes import DEFAULT_LIMIT, MAX_SEQ
 from onward.app.list_runs import MAX_NAME, MAX_RUNS
+from onward.app.recovery_stats import MAX_DAYS
 from onward.app.replay_events import MAX_EVENTS, MAX_WAIT
 from onward.app.submit_once import MAX_KEY
 from onward.domain.model import RunStatus
@@ -179,6 +180,24 @@ OPERATIONS: Final[dict[str, Operation]] = {
                 type="string",
                 pattern=r"^([0-9]{1,10})?$",
             ),
+        ),
+    ),
+    "get_effects": Operation({200: Success("The ledger.", answers.Effects)}, problems=(404,)),
+    "post_resume": Operation(
+        {202: Success("The run, going on.", answers.Run, _ETAG)}, problems=(403, 404, 409)
+    ),
+    "post_resolution": Operation(
+        {200: Success("The run, with the answer.", answers.Run, _ETAG)},
+        problems=(400, 403, 404, 409, 413, 422),
+        bodies=(bodies.Resolution,),
+        examples={"not_applied": {"outcome": "not_applied"}},
+    ),
+    "post_patrol": Operation({200: Success("A round.", answers.Rounds)}, problems=(403,)),
+    "get_recovery": Operation(
+        {200: Success("Incidents.", answers.Recovery)},
+        problems=(422,),
+        parameters=(
+            _query("days", "Days back.", type="integer", minimum=1, maximum=MAX_DAYS, default=7),
         ),
     ),
     "post_upload": Operation(
