@@ -78,7 +78,7 @@ def _read(body: Json) -> tuple[Verdict, Json]:
         raise InvalidRequest("the body is an object", (Fault("", "the body is an object"),))
     faults = [Fault(f"/{name}", "unknown member") for name in sorted(body.keys() - _MEMBERS)]
     outcome = body.get("outcome")
-    if outcome not in set(Verdict):
+    if not isinstance(outcome, str) or outcome not in set(Verdict):
         allowed = ", ".join(Verdict)
         faults.append(Fault("/outcome", f"outcome is one of {allowed}"))
     if faults:

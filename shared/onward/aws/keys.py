@@ -12,9 +12,9 @@ PLAN: Final = "PLAN#"
 STEP: Final = "STEP#"
 EVENT: Final = "EVENT#"
 EFFECT: Final = "EFFECT#"
+TICKET: Final = "TICKET#"
 KEY: Final = "KEY#"
 IDEMPOTENCY: Final = "IDEM#"
-TICKET: Final = "TICKET#"
 
 DUE_SHARDS: Final = 8
 

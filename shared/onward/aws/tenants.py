@@ -31,7 +31,7 @@ class SubmitKey:
 
 
 @dataclass(frozen=True, slots=True)
-class Ticket:
+class RunTicket:
     """What a ticket is for, which run it shows, who asked for it and when it runs out."""
 
     use: str
@@ -66,18 +66,18 @@ class Tenants:
         roles = frozenset(role["S"] for role in row["roles"]["L"])
         return Holder(row["tenant"]["S"], row["subject"]["S"], roles)
 
-    def put_ticket(self, tenant: str, digest: str, ticket: Ticket) -> None:
+    def put_run_ticket(self, tenant: str, digest: str, ticket: RunTicket) -> None:
         """Store a ticket by its SHA-256; the ticket itself is stored nowhere."""
         row = _key(tenant, keys.TICKET + digest) | codec.item(asdict(ticket))
         self._client.put_item(TableName=self._table, Item=row | {"schema": codec.SCHEMA})
 
-    def ticket(self, tenant: str, digest: str) -> Ticket | None:
+    def run_ticket(self, tenant: str, digest: str) -> RunTicket | None:
         """Return what a ticket is for, also when it has run out; None when nobody issued it."""
         encoded = self._item(tenant, keys.TICKET + digest)
         if encoded is None:
             return None
         row = codec.plain(encoded)
-        return Ticket(row["use"], row["run_id"], row["subject"], row["expires_at"])
+        return RunTicket(row["use"], row["run_id"], row["subject"], row["expires_at"])
 
     def submitted(self, tenant: str, digest: str, now: float) -> SubmitKey | None:
         """Return what a submit key made; None when it is new or has run out."""

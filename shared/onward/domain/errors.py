@@ -8,10 +8,9 @@ OnwardError
 │   ├── Fatal                └── OutcomeUnknown
 ├── RequestError             what the HTTP API answers
 │   ├── InvalidRequest ─ InvalidPlan
-│   ├── BodyTooLarge
+│   ├── BodyTooLarge         ├── MethodNotAllowed(allowed)
 │   ├── Unauthenticated      ├── Forbidden
 │   ├── NotFound ─ RunNotFound, ArtifactNotFound, RouteNotFound
-│   ├── MethodNotAllowed(allowed)
 │   ├── IdempotencyKeyReused ├── IdempotencyInProgress
 │   ├── NotWaiting           ├── NotResumable
 │   └── CursorExpired

@@ -13,7 +13,7 @@ from onward.app.http.problems import Answer, defect, known, problem
 from onward.app.http.requests import Request
 from onward.app.http.routes import OPEN, ROUTES, TICKETED
 from onward.app.keys import Doorkeeper
-from onward.app.tickets import redeem_ticket
+from onward.app.run_tickets import redeem_run_ticket
 from onward.aws.tenants import Holder
 from onward.domain.errors import MethodNotAllowed, NotFound, OnwardError, RouteNotFound
 
@@ -78,7 +78,7 @@ class Api:
             return _NOBODY
         key, ticket = request.headers.get("authorization"), request.query.get("ticket")
         if rule in TICKETED and ticket is not None and key is None:
-            holder = redeem_ticket(self._service, ticket, path["run_id"])
+            holder = redeem_run_ticket(self._service, ticket, path["run_id"])
         else:
             holder = self._doorkeeper.authenticate(key)
         self._line.append_keys(tenant=holder.tenant)

@@ -1,6 +1,6 @@
 """The bodies that the API takes, as its description shows them.
 
-They describe; `run_request`, `uploads` and `tickets` check, for they name every fault of a body
+They describe; `run_request`, `uploads` and `run_tickets` check, for they name every fault of a body
 by its pointer. The contract tests hold the two together.
 """
 

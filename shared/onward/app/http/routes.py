@@ -15,10 +15,10 @@ from onward.app.read_run import etag_of, read_run
 from onward.app.recovery_stats import MAX_DAYS, recovery_stats
 from onward.app.replay_events import MAX_EVENTS, MAX_WAIT, replay_events
 from onward.app.run_request import read_run_request
+from onward.app.run_tickets import issue_run_ticket
 from onward.app.snapshot import Seen, snapshot
 from onward.app.submit_once import key_of_request, submit_once
 from onward.app.submit_run import Accepted, submit_run
-from onward.app.tickets import issue_ticket
 from onward.app.uploads import locate_artifact, place_upload
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def get_events(service: Service, holder: Holder, request: Request, run_id: str) 
 def post_ticket(service: Service, holder: Holder, request: Request) -> Answer:
     """Make a ticket for an event stream; whoever may read the run may have one."""
     headers = {"Cache-Control": "no-store"}
-    return Answer(201, issue_ticket(service, holder, request.body()), headers)
+    return Answer(201, issue_run_ticket(service, holder, request.body()), headers)
 
 
 def post_upload(service: Service, holder: Holder, request: Request) -> Answer:

@@ -1,4 +1,4 @@
-"""Tickets: what a browser may show where it cannot send a header.
+"""Tickets for one run: what a browser may show where it cannot send a header.
 
 An EventSource has a URL and nothing else. A URL is kept in histories and logs, so what stands in
 it opens one run's events, for reading, for an hour.
@@ -15,7 +15,7 @@ from onward.app.keys import TENANT
 from onward.app.read_run import find_run
 from onward.app.run_request import pointer
 from onward.aws.codec import iso
-from onward.aws.tenants import Holder, Ticket
+from onward.aws.tenants import Holder, RunTicket
 from onward.domain.errors import Fault, InvalidRequest, Unauthenticated
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ _TICKET: Final = re.compile(rf"ot_({TENANT.pattern})_[A-Za-z0-9_-]{{32}}")
 _KEYS: Final = frozenset({"use", "run_id"})
 
 
-def issue_ticket(service: Service, holder: Holder, body: Json) -> dict[str, Any]:
+def issue_run_ticket(service: Service, holder: Holder, body: Json) -> dict[str, Any]:
     """Store a ticket by its SHA-256 and return its text, which nobody can read again.
 
     Raises InvalidRequest naming every fault, or RunNotFound.
@@ -39,18 +39,18 @@ def issue_ticket(service: Service, holder: Holder, body: Json) -> dict[str, Any]
     secret = urlsafe_b64encode(service.entropy(_SECRET_BYTES)).decode()
     text = f"ot_{holder.tenant}_{secret}"
     expires_at = int(service.clock()) + TICKET_SECONDS
-    ticket = Ticket("sse", run_id, holder.subject, expires_at)
-    service.tenants.put_ticket(holder.tenant, _digest(text), ticket)
+    ticket = RunTicket("sse", run_id, holder.subject, expires_at)
+    service.tenants.put_run_ticket(holder.tenant, _digest(text), ticket)
     return {"ticket": text, "use": "sse", "run_id": run_id, "expires_at": iso(expires_at)}
 
 
-def redeem_ticket(service: Service, text: str, run_id: str) -> Holder:
+def redeem_run_ticket(service: Service, text: str, run_id: str) -> Holder:
     """Return who may read a run's events, without any role; raises Unauthenticated.
 
     Expiry is told by the clock: the table's own deletion of expired rows lags by days.
     """
     shape = _TICKET.fullmatch(text)
-    found = shape and service.tenants.ticket(shape[1], _digest(text))
+    found = shape and service.tenants.run_ticket(shape[1], _digest(text))
     if not shape or not found or found.expires_at < service.clock():
         raise Unauthenticated("nobody issued this ticket, or it has run out")
     if (found.use, found.run_id) != ("sse", run_id):
