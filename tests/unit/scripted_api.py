@@ -28,10 +28,14 @@ class Asked:
 
 @dataclass
 class ScriptedApi:
-    """Routes are `"METHOD /path"` → status and JSON; events are paged like the real log."""
+    """Routes are `"METHOD /path"` → status and JSON; events are paged like the real log.
+
+    What is in `turns` is answered first, each once.
+    """
 
     url: str = ""
     routes: dict[str, tuple[int, Any]] = field(default_factory=dict)
+    turns: dict[str, list[tuple[int, Any]]] = field(default_factory=dict)
     log: list[dict[str, Any]] = field(default_factory=list)
     asked: list[Asked] = field(default_factory=list)
 
@@ -42,8 +46,11 @@ class ScriptedApi:
             after = int(parse_qs(parts.query)["after"][0])
             page = {"events": self.log[after:], "next_after": len(self.log), "ended": True}
             return 200, page | {"as_of_seq": len(self.log)}
+        route = f"{asked.method} {parts.path}"
+        if self.turns.get(route):
+            return self.turns[route].pop(0)
         missing = {"code": "run_not_found", "detail": "no such run", "status": 404}
-        return self.routes.get(f"{asked.method} {parts.path}", (404, missing))
+        return self.routes.get(route, (404, missing))
 
 
 def serve() -> Iterator[ScriptedApi]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from onward.cli import demo, drill, keys, operate, runs, stack
+from onward.cli import demo, drill, keys, operate, overview, runs, stack
 from onward.cli.exits import Commands
 
 app = typer.Typer(
@@ -22,6 +22,9 @@ app.command()(demo.demo)
 app.command()(runs.run)
 app.command()(runs.watch)
 app.command()(runs.show)
+app.command("list")(overview.list_)
+app.command()(overview.workflows)
+app.command()(overview.tools)
 app.command()(keys.key)
 app.command()(operate.effects)
 app.command()(operate.resolve)

@@ -2,7 +2,7 @@
 
 from onward.client.api import Onward
 from onward.client.errors import ClientError, OnwardProblem, ServiceUnreachable
-from onward.client.shapes import Artifact, Event, Fault, Page, Snapshot, StepView
+from onward.client.shapes import Artifact, Event, Fault, Page, RunRow, RunTicket, Snapshot, StepView
 
 __all__ = [
     "Artifact",
@@ -12,6 +12,8 @@ __all__ = [
     "Onward",
     "OnwardProblem",
     "Page",
+    "RunRow",
+    "RunTicket",
     "ServiceUnreachable",
     "Snapshot",
     "StepView",

@@ -13,9 +13,10 @@ if TYPE_CHECKING:
 
     import httpx
 
-    from onward.client.shapes import Artifact, Event, Page, Snapshot
+    from onward.client.shapes import Artifact, Event, Page, RunPage, RunRow, RunTicket, Snapshot
 
 LONGEST_WAIT = 20.0
+MOST_RUNS = 200
 
 
 class Onward:
@@ -69,6 +70,36 @@ class Onward:
         """Return the run as it stands."""
         run: Snapshot = self._wire.ask("GET", f"/runs/{run_id}")
         return run
+
+    def runs(
+        self, *, status: str | None = None, workflow: str | None = None, limit: int = 50
+    ) -> Iterator[RunRow]:
+        """Yield runs, newest first, `limit` (≤ 200) a request, until the list ends."""
+        wished = {"status": status, "workflow": workflow, "limit": min(limit, MOST_RUNS)}
+        params = {name: value for name, value in wished.items() if value is not None}
+        while True:
+            page: RunPage = self._wire.ask("GET", "/runs", params=params)
+            yield from page["runs"]
+            token = page["next_page_token"]
+            if token is None:
+                return
+            params["page_token"] = token
+
+    def workflows(self) -> list[dict[str, Any]]:
+        """Return the workflows that runs can name, with their schemas and plans."""
+        found: list[dict[str, Any]] = self._wire.ask("GET", "/workflows")["workflows"]
+        return found
+
+    def tools(self) -> list[dict[str, Any]]:
+        """Return the tools that plans can use, with their schemas."""
+        found: list[dict[str, Any]] = self._wire.ask("GET", "/tools")["tools"]
+        return found
+
+    def ticket(self, run_id: str) -> RunTicket:
+        """Return a ticket that opens the run's events in an EventSource, for an hour."""
+        wish = {"use": "sse", "run_id": run_id}
+        ticket: RunTicket = self._wire.ask("POST", "/tickets", json=wish)
+        return ticket
 
     def events(self, run_id: str, after: int = 0, wait: float = 0.0) -> Page:
         """Return the events after `after`; hold the question up to `wait` (≤ 20) s for the next."""

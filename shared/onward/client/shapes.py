@@ -26,6 +26,32 @@ class Artifact(TypedDict):
     content_type: str
 
 
+class RunRow(TypedDict):
+    """A run in a list; times are RFC 3339."""
+
+    run_id: str
+    workflow: str
+    status: str
+    created_at: str
+    ended_at: str | None
+
+
+class RunPage(TypedDict):
+    """A page of runs, and where the next one begins."""
+
+    runs: list[RunRow]
+    next_page_token: str | None
+
+
+class RunTicket(TypedDict):
+    """A ticket for one run's events."""
+
+    ticket: str
+    use: str
+    run_id: str
+    expires_at: str
+
+
 class Event(TypedDict):
     """A CloudEvent 1.0; `sequence` is the event's number in its run, padded with zeros."""
 
