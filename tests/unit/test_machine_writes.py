@@ -199,8 +199,9 @@ def test_what_a_kept_receipt_frees_is_claimed_from_its_committed_row() -> None:
 
 @pytest.mark.parametrize(("at", "resent"), [(1_009.0, True), (1_011.0, False)])
 def test_a_key_is_used_only_while_the_receiver_remembers_it(at: float, resent: bool) -> None:
-    """2,000 s from the first send. A resend runs 60 s, may be lost with a process that lives on
-    for 900, and its last request may need 30 to arrive.
+    """2,000 s from the first send, and a resend may arrive 990 s after it was opened.
+
+    It runs 60 s, is lost with a process that lives on for 900, and its request settles for 30.
     """
     store = begun("forgets")
     decision = send(store, LOST, NOW + at)
