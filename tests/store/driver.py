@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,7 +11,10 @@ from onward.app.execute_step import Attempt, Worker, execute_step
 from onward.app.park_driver import park_driver
 from onward.app.recover_step import recover_step
 from onward.app.settle_run import settle_run
+from onward.domain.plan import ToolSpec
 from onward.domain.protocol import Decision, Do
+from onward.sdk import Model
+from onward.sdk.context import Sandbox, no_sandbox
 from onward.sdk.testing import MemoryLog
 
 from tests.store.runs import TOOLS
@@ -27,10 +31,16 @@ class Driver:
     run_id: str
     did: list[str] = field(default_factory=list)
     parks: int = 3
+    tools: Mapping[str, ToolSpec] = field(default_factory=lambda: TOOLS)
+    models: Sequence[Model] = ()
+    sandbox: Sandbox = no_sandbox
 
     def execute(self, generation: int = 1) -> Decision:
         """Begin a generation and follow it to its end."""
-        decision = self.settle(generation, begin=True)
+        return self.follow(self.settle(generation, begin=True), generation)
+
+    def follow(self, decision: Decision, generation: int) -> Decision:
+        """Do what decisions say until one says stop, or nobody answers a wait."""
         while decision.do is not Do.STOP:
             self.did.append(decision.do.value)
             if decision.do in {Do.STEP, Do.DELAY}:
@@ -66,7 +76,9 @@ class Driver:
             request_id="request",
             until=self._until(),
             end_process=_cannot_end,
-            tools=lambda: TOOLS,
+            tools=lambda: self.tools,
+            models=self.models,
+            sandbox=self.sandbox,
         )
         try:
             return execute_step(worker, Attempt.of(decision.to_json()))
