@@ -11,18 +11,7 @@ endef
 
 .PHONY: setup demo drill chaos test check bench up down lock
 
-set# All drills, or those in DRILLS="zombie burst".
-drill:
-	$(call venv,requirements.lock)
-	@$(BIN)/onward drill $(DRILLS)
-
-# SEED=… repeats the faults of an earlier round.
-RUNS ?= 500
-chaos:
-	$(call venv,requirements.lock)
-	@$(BIN)/python -m infra.local.chaos --runs $(RUNS) $(if $(SEED),--seed $(SEED))
-
-up:
+setup:
 	$(call venv,requirements-dev.lock)
 
 demo:
@@ -36,6 +25,17 @@ up:
 down:
 	$(call venv,requirements.lock)
 	@$(BIN)/onward down
+
+# All drills, or those in DRILLS="zombie burst".
+drill:
+	$(call venv,requirements.lock)
+	@$(BIN)/onward drill $(DRILLS)
+
+# SEED=… repeats the faults of an earlier round.
+RUNS ?= 500
+chaos:
+	$(call venv,requirements.lock)
+	@$(BIN)/python -m infra.local.chaos --runs $(RUNS) $(if $(SEED),--seed $(SEED))
 
 check: setup
 	@$(BIN)/ruff check
