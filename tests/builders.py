@@ -28,7 +28,7 @@ TOOLS: Final = {
         spec("read"),
         spec("once", attempts=1),
         spec("native", effect="write", idempotency="native"),
-        spec("forgets", effect="write", idempotency="native", key_ttl=2_000),
+        spec("forgets", effect="write", idempotency="native", key_ttl=1_100),
         spec("fenced", effect="write", idempotency="fenced"),
         spec("probe", effect="write", idempotency="probe"),
         spec("none", effect="write", idempotency="none", attempts=2),

@@ -14,14 +14,21 @@ if TYPE_CHECKING:
 
 LISTS: dict[str, Json] = {"none": [], "one": [1], "few": [1, 2, 3], "many": list(range(13))}
 BROKEN = "input.missing"
+WRITES = sorted(name for name, tool in TOOLS.items() if tool.policy.writes)
 
 
 @st.composite
 def plans(draw: Any) -> CompiledPlan:
-    """A valid plan of 1 to 14 steps; with more dependents than lanes every now and then."""
+    """A valid plan of 1 to 14 steps; with more dependents than lanes every now and then.
+
+    Or of one or two writes, so that much happens to each of them.
+    """
     steps: list[dict[str, Json]] = []
-    shape = draw(st.sampled_from(["random", "random", "chain", "star"]))
-    for index in range(draw(st.integers(1, 14))):
+    shape = draw(st.sampled_from(["random", "random", "chain", "star", "writes", "writes"]))
+    for index in range(draw(st.integers(1, 2 if shape == "writes" else 14))):
+        if shape == "writes":
+            steps.append(step(f"s{index}", draw(st.sampled_from(WRITES))))
+            continue
         earlier = [str(s["id"]) for s in steps]
         steps.append(draw(_steps(f"s{index}", _needs(draw, shape, earlier))))
     return compiled(*steps)

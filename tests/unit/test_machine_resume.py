@@ -171,3 +171,16 @@ def test_a_run_that_stalled_with_an_answer_is_for_a_resume() -> None:
     resume(store)
     send(store, Begin(), QUIET)
     assert RunStatus.SUCCEEDED is store.run.status
+
+
+def test_a_failing_run_that_stalled_is_driven_to_its_failure() -> None:
+    """It could neither end nor be resumed if its hopeless step were in the way."""
+    plan = compiled(step("a"), step("b", input={"x": ref("input.missing")}))
+    store = store_of(plan, {})
+    send(store, Begin())
+    for _ in range(4):
+        send(store, Restart("execution_aborted"))
+    resume(store, "b")
+    send(store, Begin(), QUIET)
+    send(store, Fail("a", 2, FATAL), QUIET)
+    assert RunStatus.FAILED is store.run.status

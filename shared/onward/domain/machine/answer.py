@@ -56,13 +56,14 @@ def resume(turn: Turn, command: Resume) -> Decision:
 
     A token budget that was spent is lifted and a deadline that has passed begins anew: the
     operator resumes knowing both. What ended well stays as it is, whatever the command names.
+    A run that stalled has not failed yet: it is only driven again, to whatever end.
     Raises NotResumable when the run has not failed, or when a step failed because its input
     cannot be made: checkpoints do not change.
     """
     run = turn.run
     if run.status is not RunStatus.FAILED and not run.stalled:
         raise NotResumable(f"run {run.run_id} is {run.status.value}, not failed")
-    rows = _stopped(turn, command)
+    rows = [] if run.stalled else _stopped(turn, command)
     hopeless = [row.step_id for row in rows if row.fence == 0]
     if hopeless:
         raise NotResumable(f"the input of {', '.join(hopeless)} cannot be made; submit a new run")
@@ -71,7 +72,7 @@ def resume(turn: Turn, command: Resume) -> Decision:
     failure = run.failing.failure.code if run.failing else "stalled"
     late = run.deadline is not None and run.deadline <= turn.now
     turn.set(
-        failing=None,
+        failing=run.failing if run.stalled else None,
         status=RunStatus.QUEUED,
         lost=run.lost or Interruption(failure, run.ended_at or turn.now, run.usage.total),
         ended_at=None,
