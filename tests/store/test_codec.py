@@ -160,7 +160,7 @@ def test_a_submission(submission: Submission) -> None:
 @given(events)
 def test_an_event(event: Event) -> None:
     """Read back equal; what it does not say is absent."""
-    assert event == codec.read_event(sent(codec.event_item(event, "commit")))
+    assert event == codec.read_event(sent(codec.event_item(event, "commit", "acme")))
 
 
 @given(json_values)

@@ -243,8 +243,11 @@ def read_effect(encoded: Item) -> Effect:
     )
 
 
-def event_item(event: Event, commit_id: str) -> Item:
-    """Encode an event; the commit id tells later whose commit it was."""
+def event_item(event: Event, commit_id: str, tenant: str) -> Item:
+    """Encode an event; the commit id tells later whose commit it was.
+
+    The tenant is for whoever reads the stream: its record is all they have of the run.
+    """
     data: dict[str, Json] = event.data
     return item(
         {
@@ -254,6 +257,7 @@ def event_item(event: Event, commit_id: str) -> Item:
             "data": data,
             "start": event.start,
             "commit": commit_id,
+            "tenant": tenant,
         }
     )
 

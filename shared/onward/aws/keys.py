@@ -15,6 +15,8 @@ EFFECT: Final = "EFFECT#"
 TICKET: Final = "TICKET#"
 KEY: Final = "KEY#"
 IDEMPOTENCY: Final = "IDEM#"
+ENDPOINT: Final = "ENDPOINT#"
+DELIVERY: Final = "DELIVERY#"
 
 DUE_SHARDS: Final = 8
 
@@ -47,6 +49,11 @@ def effect_sk(step_id: str) -> str:
 def event_sk(seq: int) -> str:
     """Return the sort key of an event; ten digits, so that the order of text is that of seq."""
     return f"{EVENT}{seq:010d}"
+
+
+def dead_shard(tenant: str) -> str:
+    """Return the partition of the `due` index that lists a tenant's dead deliveries."""
+    return f"DEAD#{tenant}"
 
 
 def due_shard(run_id: str) -> str:

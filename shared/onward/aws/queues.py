@@ -2,15 +2,45 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+import json
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
 
 from onward.aws.codec import dumps
 
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
 BATCH: Final = 10
+
+_LOOK_SECONDS: Final = 60
+_MAX_VISIBILITY: Final = 43_200
 
 
 class SendFailed(RuntimeError):
     """The queue took only a part of a batch."""
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A message of a FIFO queue.
+
+    A second one with the same `once` within five minutes is swallowed by the queue.
+    """
+
+    body: dict[str, Any]
+    group: str
+    once: str
+
+
+@dataclass(frozen=True, slots=True)
+class Letter:
+    """A message that was received, and what gives it back or deletes it."""
+
+    body: Any
+    group: str
+    handle: str
 
 
 class Queue:
@@ -26,12 +56,58 @@ class Queue:
 
         SendMessageBatch answers 200 even if it kept some entries back.
         """
-        for start in range(0, len(bodies), BATCH):
-            entries = [
-                {"Id": str(index), "MessageBody": dumps(body)}
-                for index, body in enumerate(bodies[start : start + BATCH])
+        self._send({"MessageBody": dumps(body)} for body in bodies)
+
+    def send_ordered(self, messages: Iterable[Message]) -> None:
+        """Send to a FIFO queue; otherwise like `send`."""
+        self._send(
+            {
+                "MessageBody": dumps(message.body),
+                "MessageGroupId": message.group,
+                "MessageDeduplicationId": message.once,
+            }
+            for message in messages
+        )
+
+    def _send(self, entries: Iterable[dict[str, str]]) -> None:
+        listed = list(entries)
+        for start in range(0, len(listed), BATCH):
+            numbered = [
+                {"Id": str(index)} | entry
+                for index, entry in enumerate(listed[start : start + BATCH])
             ]
-            answer = self._client.send_message_batch(QueueUrl=self._url, Entries=entries)
+            answer = self._client.send_message_batch(QueueUrl=self._url, Entries=numbered)
             failed = answer.get("Failed", [])
             if failed:
                 raise SendFailed(", ".join(f"{f['Id']}: {f['Code']}" for f in failed))
+
+    def show_again(self, handle: str, seconds: float) -> None:
+        """Let a received message be received again after some seconds, at most twelve hours."""
+        self._client.change_message_visibility(
+            QueueUrl=self._url,
+            ReceiptHandle=handle,
+            VisibilityTimeout=min(_MAX_VISIBILITY, max(0, math.ceil(seconds))),
+        )
+
+    def letters(self) -> Iterator[Letter]:
+        """Receive what the queue holds, once through; whoever takes one deletes it.
+
+        A letter that is left alone shows up again after a minute.
+        """
+        while True:
+            answer = self._client.receive_message(
+                QueueUrl=self._url,
+                MaxNumberOfMessages=BATCH,
+                VisibilityTimeout=_LOOK_SECONDS,
+                MessageSystemAttributeNames=["MessageGroupId"],
+            )
+            found = answer.get("Messages", [])
+            for message in found:
+                group = message.get("Attributes", {}).get("MessageGroupId", "")
+                yield Letter(json.loads(message["Body"]), group, message["ReceiptHandle"])
+            if not found:
+                return
+
+    def delete(self, letter: Letter) -> None:
+        """Delete a letter whose content is safe elsewhere."""
+        self._client.delete_message(QueueUrl=self._url, ReceiptHandle=letter.handle)

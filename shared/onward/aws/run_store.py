@@ -60,7 +60,7 @@ class RunStore(RunMarks):
         writes = [self._run_update(outcome)]
         writes += [self._step_write(pk, old, new) for old, new in outcome.steps]
         writes += [self._effect_write(pk, old, new) for old, new in outcome.effects if old != new]
-        writes += [self._event_put(pk, event, commit_id) for event in outcome.events]
+        writes += [self._event_put(before, event, commit_id) for event in outcome.events]
         writes += [
             self._put(incident_item(before, incident) | {"schema": SCHEMA})
             for incident in outcome.incidents
@@ -96,7 +96,7 @@ class RunStore(RunMarks):
         else:
             rows += plan_rows
         writes = [self._put(row | {"schema": SCHEMA}) for row in rows]
-        writes.append(self._event_put(pk, event, commit_id))
+        writes.append(self._event_put(run, event, commit_id))
         if idempotency is not None:
             writes.append(self._submit_key(idempotency | {"schema": SCHEMA}, run.created_at))
         self._transact(writes, run.run_id, 0, commit_id)
@@ -188,8 +188,9 @@ class RunStore(RunMarks):
             seen[":s"] = {"N": str(old.sent_fence)}
         return self._update(pk, sk, changes, condition, seen)
 
-    def _event_put(self, pk: str, event: Event, commit_id: str) -> dict[str, Any]:
-        return self._birth(pk, keys.event_sk(event.seq), codec.event_item(event, commit_id))
+    def _event_put(self, run: Run, event: Event, commit_id: str) -> dict[str, Any]:
+        row = codec.event_item(event, commit_id, run.tenant)
+        return self._birth(keys.run_pk(run.run_id), keys.event_sk(event.seq), row)
 
     def _birth(self, pk: str, sk: str, row: Item) -> dict[str, Any]:
         return self._put({"pk": {"S": pk}, "sk": {"S": sk}, "schema": SCHEMA} | row)

@@ -10,10 +10,10 @@ OnwardError
 │   ├── InvalidRequest ─ InvalidPlan
 │   ├── BodyTooLarge         ├── MethodNotAllowed(allowed)
 │   ├── Unauthenticated      ├── Forbidden
-│   ├── NotFound ─ RunNotFound, ArtifactNotFound, RouteNotFound
+│   ├── NotFound ─ RunNotFound, ArtifactNotFound, EndpointNotFound, RouteNotFound
 │   ├── IdempotencyKeyReused ├── IdempotencyInProgress
 │   ├── NotWaiting           ├── NotResumable
-│   └── CursorExpired
+│   └── CursorExpired       └── TooManyEndpoints
 └── StoreError
     ├── Conflict             the run moved since it was read: read again, decide again
     ├── Contended            it kept moving until the time was up
@@ -199,6 +199,19 @@ class ArtifactNotFound(NotFound):
     code = "artifact_not_found"
 
 
+class EndpointNotFound(NotFound):
+    """No endpoint of this tenant has that id."""
+
+    code = "endpoint_not_found"
+
+
+class TooManyEndpoints(RequestError):
+    """The tenant has as many endpoints as a tenant may have."""
+
+    code = "too_many_endpoints"
+    status = 409
+
+
 class IdempotencyKeyReused(RequestError):
     """The Idempotency-Key came before with another body."""
 
@@ -215,10 +228,15 @@ class IdempotencyInProgress(RequestError):
 
 
 class CursorExpired(RequestError):
-    """Events before the retained log were asked for; the snapshot has the state."""
+    """Events before the retained log were asked for; go on from the snapshot's `as_of_seq`."""
 
     code = "cursor_expired"
     status = 410
+
+    def __init__(self, message: str, as_of_seq: int = 0) -> None:
+        """Keep where the log can be taken up again."""
+        super().__init__(message)
+        self.as_of_seq = as_of_seq
 
 
 class NotWaiting(RequestError):

@@ -202,8 +202,10 @@ class Failing:
 class Run:
     """The row that every commit is conditioned on; at most about 1 KB whatever the plan.
 
-    `seq` is the last event and the version. `frontier` holds the joins that are met in part
-    (needs still missing) or met and unclaimed (0); `ready` the dependents with a single need.
+    `seq` is the last event and the version; `sync_revision` counts what became known of its
+    delivery after the end. From `expired_at` on its log and checkpoints are gone. `frontier`
+    holds the joins that are met in part (needs still missing) or met and unclaimed (0); `ready`
+    the dependents with a single need.
     """
 
     run_id: str
@@ -238,6 +240,8 @@ class Run:
     park_token: str | None = None
     stalls: int = 0
     lost: Interruption | None = None
+    sync_revision: int = 0
+    expired_at: int | None = None
 
     @property
     def stalled(self) -> bool:

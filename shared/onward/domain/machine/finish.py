@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from onward.domain.limits import MAX_MESSAGE
+from onward.domain.limits import DUE_AFTER, MAX_MESSAGE
 from onward.domain.machine import ledger
 from onward.domain.model import (
     FIRST_PART,
@@ -238,9 +238,10 @@ def end_done(turn: Turn) -> None:
 
 
 def _end(turn: Turn, status: RunStatus) -> None:
-    # With nobody subscribed there is nothing to repair after the end, so nobody looks again.
+    # Somebody looks once more: whether the end was heard, and when the log may go.
     # What was ready stays written down: an operator may let a failed run go on from there.
-    turn.set(status=status, ended_at=turn.now, waiting={}, park_token=None, due_at=None)
+    due_at = int(turn.now) + DUE_AFTER
+    turn.set(status=status, ended_at=turn.now, waiting={}, park_token=None, due_at=due_at)
 
 
 def bounded(failure: Failure) -> Failure:

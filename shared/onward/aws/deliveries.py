@@ -1,0 +1,180 @@
+"""How far each endpoint has got with a run: `RUN#id`, `DELIVERY#endpoint`."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Final
+
+from onward.aws import codec, keys
+from onward.aws.changes import change
+from onward.domain.delivery import Delivery, Try
+from onward.domain.limits import DUE_AFTER
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from onward.aws.codec import Item
+    from onward.domain.model import Run
+
+HISTORY: Final = 10
+"""Tries that are remembered of one endpoint and run."""
+
+_CONFLICT_TRIES: Final = 4
+_ALIVE: Final[dict[str, object]] = dict.fromkeys(
+    ("attempts", "next_try", "last_error", "dead_since", "given_up", "due_at", "due_shard")
+)
+_GROWS: Final = "attribute_not_exists(acked_seq) OR acked_seq < :seq"
+
+
+class Deliveries:
+    """Delivery rows. None of these writes touches what a run's commits are conditioned on."""
+
+    def __init__(self, client: Any, table: str) -> None:
+        """Use a boto3 DynamoDB client and the name of the `runs` table."""
+        self._client = client
+        self._table = table
+
+    def get(self, run_id: str, endpoint_id: str) -> Delivery:
+        """Return a cursor, at 0 when nothing was sent yet."""
+        key = _key(run_id, endpoint_id)
+        answer = self._client.get_item(TableName=self._table, Key=key, ConsistentRead=True)
+        return _read(answer["Item"]) if "Item" in answer else Delivery(run_id, endpoint_id)
+
+    def of_run(self, run_id: str) -> dict[str, Delivery]:
+        """Return a run's cursors by endpoint."""
+        answer = self._client.query(
+            TableName=self._table,
+            KeyConditionExpression="pk = :pk AND begins_with(sk, :sk)",
+            ExpressionAttributeValues={
+                ":pk": {"S": keys.run_pk(run_id)},
+                ":sk": {"S": keys.DELIVERY},
+            },
+            ConsistentRead=True,
+        )
+        return {row.endpoint_id: row for row in map(_read, answer["Items"])}
+
+    def dead(self, tenant: str) -> Iterator[Delivery]:
+        """Yield the deliveries whose wake-up lies in the dead-letter queue, oldest first."""
+        pages = self._client.get_paginator("query").paginate(
+            TableName=self._table,
+            IndexName="due",
+            KeyConditionExpression="due_shard = :s",
+            ExpressionAttributeValues={":s": {"S": keys.dead_shard(tenant)}},
+        )
+        for page in pages:
+            for row in page["Items"]:
+                run_id = row["pk"]["S"].removeprefix(keys.RUN_PREFIX)
+                found = self.get(run_id, row["sk"]["S"].removeprefix(keys.DELIVERY))
+                if found.dead_since is not None:
+                    yield found
+
+    def ack(self, delivery: Delivery, run: Run, seq: int, tried: list[Try]) -> None:
+        """Move a cursor on; at the run's end everybody's copy of the snapshot is out of date.
+
+            notify #1  post 5 ────────── slow ──────────► ack 5: refused, the cursor is at 7
+            notify #2          post 5, 6, 7 ─► ack 7
+
+        The last one is written with the run's `sync_revision`: a death between the two would
+        leave clients with a validator that says nothing has changed.
+        """
+        values = _ALIVE | {"acked_seq": seq, "history": _history(delivery, tried)}
+        update = {
+            "TableName": self._table,
+            "Key": _key(delivery.run_id, delivery.endpoint_id),
+            **change(values, _GROWS, {":seq": {"N": str(seq)}}),
+        }
+        if run.status.ended and seq >= run.seq:
+            self._with_revision(run, update, again=delivery.given_up)
+            return
+        try:
+            self._client.update_item(**update)
+        except self._client.exceptions.ConditionalCheckFailedException:
+            return
+
+    def failed(
+        self, delivery: Delivery, tried: list[Try], error: str, next_try: float | None
+    ) -> None:
+        """Note a try that was not acknowledged; the cursor stays."""
+        values = {
+            "attempts": delivery.attempts + 1,
+            "last_error": error,
+            "next_try": next_try,
+            "history": _history(delivery, tried),
+        }
+        self._client.update_item(
+            TableName=self._table,
+            Key=_key(delivery.run_id, delivery.endpoint_id),
+            **change(values),
+        )
+
+    def bury(self, delivery: Delivery, tenant: str, now: float) -> None:
+        """Say that the wake-up is about to lie in the dead-letter queue."""
+        values = {
+            "dead_since": int(now),
+            "due_at": int(now),
+            "due_shard": keys.dead_shard(tenant),
+        }
+        self._client.update_item(
+            TableName=self._table,
+            Key=_key(delivery.run_id, delivery.endpoint_id),
+            **change(values),
+        )
+
+    def give_up(self, delivery: Delivery, run: Run, now: float) -> None:
+        """Say that the patrol does not try any more; an operator may."""
+        self.bury(delivery, run.tenant, delivery.dead_since or now)
+        key = _key(delivery.run_id, delivery.endpoint_id)
+        update = {"TableName": self._table, "Key": key, **change({"given_up": True})}
+        self._with_revision(run, update, again=False)
+
+    def _with_revision(self, run: Run, update: dict[str, Any], *, again: bool) -> None:
+        """Make a change that the snapshot shows; `again`: let the patrol look at the run once."""
+        expression, values = "ADD sync_revision :one", {":one": {"N": "1"}}
+        if again:
+            due = int(run.ended_at or 0) + DUE_AFTER
+            expression += " SET due_at = :due, due_shard = :shard"
+            values |= {":due": {"N": str(due)}, ":shard": {"S": keys.due_shard(run.run_id)}}
+        row = {
+            "TableName": self._table,
+            "Key": {"pk": {"S": keys.run_pk(run.run_id)}, "sk": {"S": keys.RUN}},
+            "UpdateExpression": expression,
+            "ConditionExpression": "attribute_exists(pk)",
+            "ExpressionAttributeValues": values,
+        }
+        writes = [{"Update": update}, {"Update": row}]
+        for left in reversed(range(_CONFLICT_TRIES)):
+            try:
+                self._client.transact_write_items(TransactItems=writes)
+            except self._client.exceptions.TransactionCanceledException as error:
+                codes = {r.get("Code") for r in error.response["CancellationReasons"]}
+                if "ConditionalCheckFailed" in codes:
+                    return  # the cursor was there already
+                if "TransactionConflict" not in codes or not left:
+                    raise
+            else:
+                return
+
+
+def _key(run_id: str, endpoint_id: str) -> Item:
+    return {"pk": {"S": keys.run_pk(run_id)}, "sk": {"S": keys.DELIVERY + endpoint_id}}
+
+
+def _history(delivery: Delivery, tried: list[Try]) -> list[list[object]]:
+    kept = [*delivery.history, *tried][-HISTORY:]
+    return [[each.at, each.seq, each.outcome] for each in kept]
+
+
+def _read(encoded: Item) -> Delivery:
+    row = codec.plain(encoded)
+    next_try = row.get("next_try")
+    return Delivery(
+        run_id=row["pk"].removeprefix(keys.RUN_PREFIX),
+        endpoint_id=row["sk"].removeprefix(keys.DELIVERY),
+        acked_seq=row.get("acked_seq", 0),
+        attempts=row.get("attempts", 0),
+        next_try=None if next_try is None else float(next_try),
+        last_error=row.get("last_error"),
+        history=tuple(Try(*each) for each in json.loads(row.get("history", "[]"))),
+        dead_since=row.get("dead_since"),
+        given_up=row.get("given_up", False),
+    )

@@ -1,0 +1,134 @@
+"""One HTTP request to somebody else's server, which may be slow, endless, or not who it says.
+
+Redirects are not followed, an answer is read up to a limit, and the whole exchange has one
+deadline: a server that drips a byte a second is as late as one that says nothing.
+"""
+
+from __future__ import annotations
+
+import socket
+import ssl
+import threading
+from contextlib import suppress
+from dataclasses import dataclass
+from http.client import HTTPConnection, HTTPException
+from typing import TYPE_CHECKING, Final
+
+from onward.aws.addresses import AddressRefused, NameUnknown, parse, resolve
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from onward.aws.addresses import Target
+
+MAX_ANSWER: Final = 64 * 1024
+"""Bytes of an answer that are read; the connection is closed on the rest."""
+
+_CONNECT_SECONDS: Final = 3.0
+
+
+class NoAnswer(Exception):
+    """There is no answer; the request may have been carried out all the same."""
+
+
+class TimedOut(NoAnswer):
+    """There was none within the time."""
+
+
+class Refused(NoAnswer):
+    """The address is one that nothing is sent to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What came back; header names are lower case."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
+def request(
+    method: str,
+    url: str,
+    headers: Mapping[str, str],
+    body: bytes = b"",
+    *,
+    seconds: float,
+    local: bool,
+) -> Reply:
+    """Make one request within so many seconds; raises NoAnswer, TimedOut or Refused."""
+    try:
+        target = parse(url, local=local)
+        addresses = resolve(target, local=local)
+    except AddressRefused as error:
+        raise Refused(str(error)) from error
+    except NameUnknown as error:
+        raise NoAnswer(str(error)) from error
+    over = threading.Event()
+    connection = HTTPConnection(target.host, target.port, timeout=seconds)
+    try:
+        plain = _connected(addresses, min(seconds, _CONNECT_SECONDS))
+        plain.settimeout(seconds)
+        with _deadline(plain, seconds, over):
+            connection.sock = _secured(plain, target)
+            connection.request(method, target.path, body, {"Host": target.authority, **headers})
+            answer = connection.getresponse()
+            told = {name.lower(): value for name, value in answer.getheaders()}
+            body = b""
+            # The status line is the answer; who cannot finish the rest has answered all the same.
+            with suppress(OSError, HTTPException):
+                body = answer.read(MAX_ANSWER)
+            return Reply(answer.status, told, body)
+    except (OSError, HTTPException, ValueError) as error:
+        if over.is_set() or isinstance(error, TimeoutError):
+            raise TimedOut(f"no answer within {seconds:g} s") from error
+        raise NoAnswer(f"{type(error).__name__}: {error}"[:200]) from error
+    finally:
+        connection.close()
+
+
+class _deadline:  # noqa: N801 - reads as the statement it is
+    """Cut a connection when the time is up, whatever it is doing."""
+
+    def __init__(self, plain: socket.socket, seconds: float, over: threading.Event) -> None:
+        # A duplicate: TLS takes the socket itself over.
+        self._line = plain.dup()
+        self._timer = threading.Timer(seconds, self._cut, (self._line, over))
+        self._timer.daemon = True
+
+    def __enter__(self) -> None:
+        self._timer.start()
+
+    def __exit__(self, *_: object) -> None:
+        self._timer.cancel()
+        self._line.close()
+
+    @staticmethod
+    def _cut(line: socket.socket, over: threading.Event) -> None:
+        over.set()
+        with suppress(OSError):
+            line.shutdown(socket.SHUT_RDWR)
+
+
+def _connected(addresses: list[tuple[int, tuple[str, int]]], seconds: float) -> socket.socket:
+    """Connect to the first address that answers."""
+    failure: OSError | None = None
+    for family, address in addresses:
+        plain = socket.socket(family, socket.SOCK_STREAM)
+        plain.settimeout(seconds)
+        try:
+            plain.connect(address)
+        except OSError as error:
+            plain.close()
+            failure = error
+        else:
+            return plain
+    raise failure or OSError("no address")
+
+
+def _secured(plain: socket.socket, target: Target) -> socket.socket:
+    """Put TLS on a connection; the certificate has to name the host of the URL."""
+    if target.scheme == "http":
+        return plain
+    return ssl.create_default_context().wrap_socket(plain, server_hostname=target.host)

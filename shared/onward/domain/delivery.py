@@ -1,0 +1,150 @@
+"""Who hears of a run, how far each has got, and what that makes of the run's end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final
+
+from onward.domain.model import RunStatus
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from onward.domain.model import Run
+
+ENDS: Final = frozenset(f"run.{status.value}" for status in RunStatus if status.ended)
+"""Types of the events with which a run ends."""
+
+TIMEOUTS_TO_REST: Final = 2
+"""Time-outs in a row after which an endpoint is left alone for a while."""
+
+
+class SyncStatus(StrEnum):
+    """Whether everybody downstream has heard how a run ended."""
+
+    NOT_APPLICABLE = "not_applicable"
+    PENDING = "pending"
+    SYNCED = "synced"
+    UNKNOWN = "unknown"
+    DEAD = "dead"
+
+
+@dataclass(frozen=True, slots=True)
+class Secret:
+    """A signing key in its `whsec_` form; one that was rotated out is valid until a time."""
+
+    text: str
+    until: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """A subscriber's webhook. Times are epoch seconds.
+
+    `timeouts` counts calls in a row that ran into their time-out; `resting_until` is when the
+    next one is tried after several of them.
+    """
+
+    endpoint_id: str
+    tenant: str
+    url: str
+    event_types: tuple[str, ...]
+    created_at: float
+    status_url: str | None = None
+    secrets: tuple[Secret, ...] = ()
+    disabled_at: float | None = None
+    disabled_because: str | None = None
+    timeouts: int = 0
+    resting_until: float | None = None
+
+    @property
+    def active(self) -> bool:
+        """Whether anything is sent there."""
+        return self.disabled_at is None
+
+    def wants(self, event_type: str) -> bool:
+        """Whether a type passes the filters: `run.failed`, `run.*` or `*`."""
+        return any(_matches(pattern, event_type) for pattern in self.event_types)
+
+    def valid_secrets(self, now: float) -> list[str]:
+        """Return the keys to sign with, the current one first."""
+        return [s.text for s in self.secrets if s.until is None or s.until > now]
+
+
+@dataclass(frozen=True, slots=True)
+class Try:
+    """One request to an endpoint: when, about which event, and what came of it."""
+
+    at: float
+    seq: int
+    outcome: str
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """How far one endpoint has got with one run. `acked_seq` only grows.
+
+    `dead_since`: its wake-up ran out of tries and lies in the dead-letter queue. `given_up`:
+    the patrol has stopped trying as well.
+    """
+
+    run_id: str
+    endpoint_id: str
+    acked_seq: int = 0
+    attempts: int = 0
+    next_try: float | None = None
+    last_error: str | None = None
+    history: tuple[Try, ...] = ()
+    dead_since: int | None = None
+    given_up: bool = False
+
+    def covers(self, run: Run) -> bool:
+        """Whether everything a run has to say, its end included, has been heard."""
+        return run.status.ended and self.acked_seq >= run.seq
+
+    def state(self, run: Run) -> str:
+        """Return `synced`, `dead` or `pending`."""
+        if self.covers(run):
+            return "synced"
+        return "pending" if self.dead_since is None else "dead"
+
+
+def concerned(endpoints: Iterable[Endpoint], run: Run) -> list[Endpoint]:
+    """Return the endpoints that must hear of a run: those there were before it ended."""
+    return [
+        endpoint
+        for endpoint in endpoints
+        if endpoint.active and (run.ended_at is None or endpoint.created_at <= run.ended_at)
+    ]
+
+
+def sync_status(
+    run: Run, endpoints: Iterable[Endpoint], deliveries: Mapping[str, Delivery]
+) -> SyncStatus:
+    """Tell whether everybody has heard; before its end a run with subscribers is pending."""
+    theirs = concerned(endpoints, run)
+    if not theirs:
+        return SyncStatus.NOT_APPLICABLE
+    lag = lagging(run, theirs, deliveries)
+    if not lag:
+        return SyncStatus.SYNCED
+    given_up = all((found := deliveries.get(e.endpoint_id)) and found.given_up for e in lag)
+    return SyncStatus.DEAD if given_up else SyncStatus.PENDING
+
+
+def lagging(
+    run: Run, endpoints: Iterable[Endpoint], deliveries: Mapping[str, Delivery]
+) -> list[Endpoint]:
+    """Return the endpoints that have not heard everything."""
+    return [
+        endpoint
+        for endpoint in concerned(endpoints, run)
+        if not ((found := deliveries.get(endpoint.endpoint_id)) and found.covers(run))
+    ]
+
+
+def _matches(pattern: str, event_type: str) -> bool:
+    if pattern.endswith("*"):
+        return event_type.startswith(pattern[:-1])
+    return pattern == event_type
