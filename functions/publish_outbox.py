@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from onward.app.publish_outbox import publish_outbox
-from onward.compose import start_queue
+from onward.compose_notify import outlets
 from onward.observability import log
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """Publish a batch; the stream tries again from the record that is reported."""
     with log(context, records=len(event["Records"])) as line:
-        stopped_at = publish_outbox(event["Records"], start_queue("publish_outbox"))
+        stopped_at = publish_outbox(event["Records"], outlets())
         if stopped_at is None:
             return {"batchItemFailures": []}
         line.warning("stopped", sequence_number=stopped_at)

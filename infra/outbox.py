@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from aws_cdk import Duration
+from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_lambda_event_sources as sources
 from aws_cdk import aws_sqs as sqs
@@ -20,6 +21,15 @@ if TYPE_CHECKING:
 START_TIMEOUT: Final = 30
 """Seconds `start_run` may take; its queue's visibility follows from it."""
 
+NOTIFY_TIMEOUT: Final = 30
+"""Seconds `notify` may take; a sender that died holds its run's events back six times as long."""
+
+_NOTIFY_AT_ONCE: Final = 10
+"""Senders: one endpoint that hangs holds up a few of them until it is known and left alone."""
+
+_NOTIFY_RECEIVES: Final = 3
+"""Tries of one wake-up, 2 and 10 seconds apart; then somebody is told (`deliver.MAX_RECEIVES`)."""
+
 _RECEIVES: Final = 5
 """A throttled invocation counts as a receive, so fewer would bury messages that nobody saw."""
 
@@ -27,7 +37,11 @@ _RETRIES: Final = 5
 
 
 class Outbox(Construct):
-    """The queue of runs to start, its dead letters, and the records the stream gave up on."""
+    """The queues of runs to start and of endpoints to wake, with what each of them gave up.
+
+    Wake-ups of one run and endpoint are one after the other (their group); all others are not:
+    deduplication and throughput are by group, or one queue would do 300 messages a second.
+    """
 
     def __init__(self, scope: Construct, identifier: str) -> None:
         super().__init__(scope, identifier)
@@ -41,6 +55,16 @@ class Outbox(Construct):
                 queue=self.start_dead, max_receive_count=_RECEIVES
             ),
         )
+        self.notify_dead: Final = _queue(self, "NotifyDead", fifo=True)
+        self.notify: Final = _queue(
+            self,
+            "Notify",
+            fifo=True,
+            visibility_timeout=Duration.seconds(6 * NOTIFY_TIMEOUT),
+            dead_letter_queue=sqs.DeadLetterQueue(
+                queue=self.notify_dead, max_receive_count=_NOTIFY_RECEIVES
+            ),
+        )
         self.stream_dead: Final = _queue(self, "StreamDead")
         acknowledge(
             self.stream_dead,
@@ -51,7 +75,7 @@ class Outbox(Construct):
     @property
     def dead_letters(self) -> tuple[sqs.Queue, ...]:
         """The queues in which something waits for a person."""
-        return (self.start_dead, self.stream_dead)
+        return (self.start_dead, self.notify_dead, self.stream_dead)
 
     def publish(self, table: dynamodb.ITable, publisher: Function) -> None:
         """Wake the publisher for each event row that a commit inserted.
@@ -59,6 +83,7 @@ class Outbox(Construct):
         A failing batch is split until the culprit stands alone; after its retries the record's
         coordinates go to a queue. The event itself stays in the table, which is the truth.
         """
+        self.let_wake(publisher)
         self.start.grant_send_messages(publisher)
         publisher.add_event_source(
             sources.DynamoEventSource(
@@ -98,11 +123,39 @@ class Outbox(Construct):
             )
         )
 
+    def deliver(self, notify: Function) -> None:
+        """Hand the wake-ups to `notify` one by one; it says itself when one is to come again."""
+        notify.add_event_source(
+            sources.SqsEventSource(
+                self.notify,
+                batch_size=1,
+                max_concurrency=_NOTIFY_AT_ONCE,
+                report_batch_item_failures=True,
+            )
+        )
+
+    def let_wake(self, *functions: Function) -> None:
+        """Let functions put wake-ups into the queue."""
+        for function in functions:
+            _allow(function, self.notify, "sqs:SendMessage")
+
+    def let_redrive(self, function: Function) -> None:
+        """Let a function take letters out of the dead-letter queue."""
+        actions = ("sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:ChangeMessageVisibility")
+        _allow(function, self.notify_dead, *actions)
+
+
+def _allow(function: Function, queue: sqs.Queue, *actions: str) -> None:
+    function.add_to_role_policy(
+        iam.PolicyStatement(actions=list(actions), resources=[queue.queue_arn])
+    )
+
 
 def _queue(
     scope: Construct,
     identifier: str,
     *,
+    fifo: bool = False,
     visibility_timeout: Duration | None = None,
     dead_letter_queue: sqs.DeadLetterQueue | None = None,
 ) -> sqs.Queue:
@@ -112,6 +165,9 @@ def _queue(
         enforce_ssl=True,
         encryption=sqs.QueueEncryption.SQS_MANAGED,
         retention_period=Duration.days(14),
+        fifo=fifo or None,
+        deduplication_scope=sqs.DeduplicationScope.MESSAGE_GROUP if fifo else None,
+        fifo_throughput_limit=sqs.FifoThroughputLimit.PER_MESSAGE_GROUP_ID if fifo else None,
         visibility_timeout=visibility_timeout,
         dead_letter_queue=dead_letter_queue,
     )

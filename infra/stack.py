@@ -18,7 +18,7 @@ from infra.function import ARCHITECTURE, RUNTIME, Function, Package, let_invoke
 from infra.http import TIMEOUT as HTTP_TIMEOUT
 from infra.http import Http
 from infra.models import let_ask
-from infra.outbox import START_TIMEOUT, Outbox
+from infra.outbox import NOTIFY_TIMEOUT, START_TIMEOUT, Outbox
 from infra.patrol import TIMEOUT as PATROL_TIMEOUT
 from infra.patrol import Patrol
 from infra.state import State
@@ -45,7 +45,9 @@ class OnwardStack(Stack):
     data together with the stack), `onward:layer` ("none" where the functions find their
     dependencies in the environment, or the path of an archive that was built elsewhere),
     `onward:model` (ids of Bedrock models or inference profiles, separated by commas; without any,
-    workflows follow rules), `onward:email` (who is told of alarms; AWS asks them to confirm).
+    workflows follow rules), `onward:local-endpoints` ("1" lets webhooks go to private addresses),
+    `onward:retention-days` (how long logs and checkpoints are kept after the end; without, for
+    ever), `onward:email` (who is told of alarms; AWS asks them to confirm).
     """
 
     def __init__(self, scope: Construct, identifier: str) -> None:
@@ -67,7 +69,9 @@ class OnwardStack(Stack):
             | {
                 "driver_arn": self.driver.machine.state_machine_arn,
                 "start_queue_url": self.outbox.start.queue_url,
+                "notify_queue_url": self.outbox.notify.queue_url,
                 "patrol_parameter": self.patrol.interval.parameter_name,
+                "retention_days": self._context("retention-days") or "0",
             },
             timeout=PATROL_TIMEOUT,
         )
@@ -77,6 +81,9 @@ class OnwardStack(Stack):
             | {
                 "execute_step_version": self._version,
                 "patrol_function": self.patrol_function.function_arn,
+                "notify_queue_url": self.outbox.notify.queue_url,
+                "notify_dead_url": self.outbox.notify_dead.queue_url,
+                "allow_local_endpoints": self._local_endpoints(),
             },
             timeout=HTTP_TIMEOUT,
         )
@@ -86,7 +93,22 @@ class OnwardStack(Stack):
             timeout=START_TIMEOUT,
         )
         self.publish_outbox: Final = self._function(
-            "publish_outbox", {"start_queue_url": self.outbox.start.queue_url}, timeout=30
+            "publish_outbox",
+            {
+                "start_queue_url": self.outbox.start.queue_url,
+                "notify_queue_url": self.outbox.notify.queue_url,
+                "runs_table": self.state.runs.table_name,
+            },
+            timeout=30,
+        )
+        self.notify: Final = self._function(
+            "notify",
+            {
+                "runs_table": self.state.runs.table_name,
+                "notify_queue_url": self.outbox.notify.queue_url,
+                "allow_local_endpoints": self._local_endpoints(),
+            },
+            timeout=NOTIFY_TIMEOUT,
         )
         self.http: Final = Http(self, "Http", self.http_api)
         self.alarms: Final = Alarms(self, "Alarms", email=self._context("email"))
@@ -104,12 +126,13 @@ class OnwardStack(Stack):
                 | {
                     "model_id": self._context("model"),
                     "sandbox_function": self.run_sandbox.function_arn,
+                    "notify_queue_url": self.outbox.notify.queue_url,
                 },
                 timeout=STEP_TIMEOUT,
                 memory=STEP_MEMORY,
             ),
-            recover=self._function("recover", self._data(), timeout=60),
-            settle=self._function("settle", self._data(), timeout=60),
+            recover=self._function("recover", self._ending(), timeout=60),
+            settle=self._function("settle", self._ending(), timeout=60),
             park=self._function("park", self._data(), timeout=60),
         )
 
@@ -126,6 +149,12 @@ class OnwardStack(Stack):
             "artifacts_bucket": self.state.artifacts.bucket_name,
             "drills": "1" if self._context("drills") == "1" else "0",
         }
+
+    def _ending(self) -> dict[str, str]:
+        return self._data() | {"notify_queue_url": self.outbox.notify.queue_url}
+
+    def _local_endpoints(self) -> str:
+        return "1" if self._context("local-endpoints") == "1" else "0"
 
     def _tables(self) -> dict[str, str]:
         return self._data() | {"idempotency_table": self.state.idempotency.table_name}
@@ -160,6 +189,11 @@ class OnwardStack(Stack):
     def _connect(self) -> None:
         self.outbox.publish(self.state.runs, self.publish_outbox)
         self.outbox.consume(self.start_run)
+        self.outbox.deliver(self.notify)
+        driven = self.driven
+        ending = (driven.execute_step, driven.recover, driven.settle, self.patrol_function)
+        self.outbox.let_wake(self.http_api, *ending)
+        self.outbox.let_redrive(self.http_api)
         self.driver.let_start(self.start_run)
         self.driver.let_look_after(self.patrol_function)
         self.driver.let_answer(self.http_api)
@@ -173,7 +207,9 @@ class OnwardStack(Stack):
         deciding = (driven.execute_step, driven.recover, driven.settle, driven.park)
         self.state.let_commit(self.http_api, self.start_run, self.patrol_function, *deciding)
         self.state.let_list(self.http_api)
-        self.state.let_find_due(self.patrol_function)
+        self.state.let_find_due(self.patrol_function, self.http_api)
+        self.state.let_read(self.publish_outbox)
+        self.state.let_mark_deliveries(self.notify)
         self.state.let_store(self.http_api, self.patrol_function, *deciding)
         self.state.let_fetch(self.start_run)
         self.state.let_remember(self.http_api, driven.execute_step)
@@ -189,7 +225,8 @@ class OnwardStack(Stack):
         self.alarms.watch_runs()
         self.dashboard.show_runs()
         self.dashboard.show_delivery(
-            self.publish_outbox, (self.outbox.start, *self.outbox.dead_letters)
+            self.publish_outbox,
+            (self.outbox.start, self.outbox.notify, *self.outbox.dead_letters),
         )
         self.dashboard.show_functions(self.functions)
         self.dashboard.show_driver(self.driver, self.http)
@@ -203,6 +240,8 @@ class OnwardStack(Stack):
             "ArtifactsBucket": self.state.artifacts.bucket_name,
             "StartQueueUrl": self.outbox.start.queue_url,
             "StartDeadUrl": self.outbox.start_dead.queue_url,
+            "NotifyQueueUrl": self.outbox.notify.queue_url,
+            "NotifyDeadUrl": self.outbox.notify_dead.queue_url,
             "StreamDeadUrl": self.outbox.stream_dead.queue_url,
             "AlarmTopicArn": self.alarms.topic.topic_arn,
             "DriverArn": self.driver.machine.state_machine_arn,
@@ -216,6 +255,7 @@ class OnwardStack(Stack):
             "SettleFunction": self.driven.settle,
             "ParkFunction": self.driven.park,
             "PublishOutboxFunction": self.publish_outbox,
+            "NotifyFunction": self.notify,
             "RunSandboxFunction": self.run_sandbox,
             "PatrolFunction": self.patrol_function,
         }

@@ -65,13 +65,24 @@ class State(Construct):
         for function in functions:
             _grant(function, _COMMIT, self.runs.table_arn)
 
+    def let_read(self, *functions: Function) -> None:
+        """Let functions read rows by their keys."""
+        for function in functions:
+            _grant(function, ("dynamodb:GetItem", "dynamodb:Query"), self.runs.table_arn)
+
+    def let_mark_deliveries(self, function: Function) -> None:
+        """Let a function move cursors, whose last move shows in the run row."""
+        actions = ("dynamodb:GetItem", "dynamodb:Query", "dynamodb:UpdateItem")
+        _grant(function, actions, self.runs.table_arn)
+
     def let_list(self, function: Function) -> None:
         """Let a function list the runs of a tenant."""
         _grant(function, ("dynamodb:Query",), f"{self.runs.table_arn}/index/{BY_TENANT}")
 
-    def let_find_due(self, function: Function) -> None:
-        """Let a function find the runs at which somebody has to look."""
-        _grant(function, ("dynamodb:Query",), f"{self.runs.table_arn}/index/{DUE}")
+    def let_find_due(self, *functions: Function) -> None:
+        """Let functions find runs at which somebody has to look, and deliveries that are dead."""
+        for function in functions:
+            _grant(function, ("dynamodb:Query",), f"{self.runs.table_arn}/index/{DUE}")
 
     def let_remember(self, *functions: Function) -> None:
         """Let functions keep idempotency records."""

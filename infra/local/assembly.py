@@ -43,6 +43,7 @@ def synthesise(*, drills: bool) -> Path:
     context = {
         "onward:layer": "none",
         "onward:state": "destroy",
+        "onward:local-endpoints": "1",
         "onward:drills": "1" if drills else "0",
     }
     target = CACHE / f"local-{fingerprint(context)}"

@@ -21,8 +21,10 @@ from onward.settings import settings
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from onward.app.follow_up import Ends
     from onward.app.patrol import Patrol
     from onward.app.run_code import RemoteSandbox
+    from onward.app.wake_notify import Bell
     from onward.aws.idempotency import Once
     from onward.aws.models import BedrockModel
     from onward.domain.plan import ToolSpec
@@ -45,6 +47,21 @@ def drive(function: str) -> Drive:
         new_id=lambda: uuid4().hex,
         chance=random.random,
         sleep=time.sleep,
+        ended=lambda run: bell(function).ended(run),
+    )
+
+
+@cache
+def bell(function: str) -> Bell:
+    """Return what wakes deliveries directly; its queue's client is made when somebody listens."""
+    from onward.app.wake_notify import Bell
+    from onward.aws.endpoints import Endpoints
+
+    held = settings(function)
+    return Bell(
+        endpoints=Endpoints(client("dynamodb"), held.runs_table),
+        queue=lambda: Queue(client("sqs"), held.notify_queue_url),
+        new_id=lambda: uuid4().hex,
     )
 
 
@@ -126,6 +143,24 @@ def watch() -> Patrol:
         due=DueIndex(client("dynamodb"), settings("patrol").runs_table),
         start=lambda body: start_queue("patrol").send([body]),
         wake=wake_driver,
+        ends=ends(),
+    )
+
+
+def ends() -> Ends:
+    """Return what looking after runs that have ended takes."""
+    from onward.app.follow_up import Ends
+    from onward.aws.deliveries import Deliveries
+    from onward.aws.endpoints import Endpoints
+    from onward.aws.retention import Retention
+
+    held, dynamodb = settings("patrol"), client("dynamodb")
+    return Ends(
+        endpoints=Endpoints(dynamodb, held.runs_table),
+        deliveries=Deliveries(dynamodb, held.runs_table),
+        bell=bell("patrol"),
+        retention=Retention(dynamodb, held.runs_table),
+        keep_seconds=held.retention_seconds,
     )
 
 

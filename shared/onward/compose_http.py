@@ -14,9 +14,11 @@ from onward.aws.clients import client
 from onward.aws.functions import Function
 from onward.aws.idempotency import Once
 from onward.aws.incidents import Incidents
+from onward.aws.retention import Retention
 from onward.aws.run_index import RunIndex
 from onward.aws.tenants import Tenants
 from onward.compose import blobs, drive, wake_driver
+from onward.compose_notify import downstream
 from onward.sdk.catalogue import Catalogue, load_catalogue
 from onward.settings import settings
 
@@ -42,7 +44,11 @@ def api() -> Api:
         chance=random.random,
         entropy=os.urandom,
         wake=wake_driver,
-        patrol=lambda: Function(lambda: client("lambda"), held.patrol_function).invoke({}),
+        patrol=lambda: Function(lambda: client("lambda"), held.patrol_function).invoke(
+            {"everything": True}
+        ),
+        downstream=downstream(NAME),
+        retention=Retention(dynamodb, held.runs_table),
     )
     return Api(service)
 

@@ -18,15 +18,32 @@ PREFIX: Final = "ONWARD_"
 _DATA: Final = frozenset({"runs_table", "artifacts_bucket", "drills"})
 
 FUNCTION_FIELDS: Final[Mapping[str, frozenset[str]]] = {
-    "http_api": _DATA | {"idempotency_table", "execute_step_version", "patrol_function"},
+    "http_api": _DATA
+    | {
+        "idempotency_table",
+        "execute_step_version",
+        "patrol_function",
+        "notify_queue_url",
+        "notify_dead_url",
+        "allow_local_endpoints",
+    },
     "start_run": _DATA | {"driver_arn"},
-    "execute_step": _DATA | {"idempotency_table", "model_id", "sandbox_function"},
+    "execute_step": _DATA
+    | {"idempotency_table", "model_id", "sandbox_function", "notify_queue_url"},
     "run_sandbox": frozenset(),
-    "recover": _DATA,
-    "settle": _DATA,
+    "recover": _DATA | {"notify_queue_url"},
+    "settle": _DATA | {"notify_queue_url"},
     "park": _DATA,
-    "publish_outbox": frozenset({"start_queue_url"}),
-    "patrol": _DATA | {"driver_arn", "start_queue_url", "patrol_parameter"},
+    "publish_outbox": frozenset({"start_queue_url", "notify_queue_url", "runs_table"}),
+    "notify": frozenset({"runs_table", "notify_queue_url", "allow_local_endpoints"}),
+    "patrol": _DATA
+    | {
+        "driver_arn",
+        "start_queue_url",
+        "notify_queue_url",
+        "patrol_parameter",
+        "retention_days",
+    },
 }
 """Which function is given which fields. The template fills exactly these.
 
@@ -49,11 +66,15 @@ class Settings:
     idempotency_table: str = ""
     artifacts_bucket: str = ""
     start_queue_url: str = ""
+    notify_queue_url: str = ""
+    notify_dead_url: str = ""
     driver_arn: str = ""
     execute_step_version: str = ""
     sandbox_function: str = ""
     patrol_function: str = ""
     patrol_parameter: str = ""
+    allow_local_endpoints: str = "0"
+    retention_days: str = "0"
     drills: str = "0"
     model_id: str = ""
 
@@ -61,6 +82,16 @@ class Settings:
     def allows_drills(self) -> bool:
         """Whether tools that inject faults may be called on this stack."""
         return self.drills == "1"
+
+    @property
+    def allows_local(self) -> bool:
+        """Whether webhooks may go to this machine and network; never on a stack in the cloud."""
+        return self.allow_local_endpoints == "1"
+
+    @property
+    def retention_seconds(self) -> int:
+        """How long a run's log is kept after its end; 0 for ever."""
+        return int(self.retention_days) * 86_400
 
     @property
     def model_names(self) -> tuple[str, ...]:

@@ -3,7 +3,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from tests.infra.conftest import Template, of_type, target
+from onward.app.deliver import MAX_RECEIVES
+
+from tests.infra.conftest import Synthesise, Template, of_type, target
 
 
 def mappings(template: Template, service: str) -> list[dict[str, Any]]:
@@ -75,8 +77,35 @@ def test_a_queue_outwaits_its_consumer_and_buries_late(template: Template) -> No
         queue = queues(template)[target(mapping["EventSourceArn"])]
         timeout = functions[target(mapping["FunctionName"])]["Properties"]["Timeout"]
         assert queue["VisibilityTimeout"] >= 6 * timeout
-        assert queue["RedrivePolicy"]["maxReceiveCount"] >= 5
+        # Deliveries have three tries, and both a patrol and a redrive behind them.
+        tries = MAX_RECEIVES if "FifoQueue" in queue else 5
+        assert queue["RedrivePolicy"]["maxReceiveCount"] == tries
         assert mapping["ScalingConfig"]["MaximumConcurrency"] >= 2
+
+
+def test_wake_ups_are_ordered_by_run_and_endpoint_and_by_nothing_else(template: Template) -> None:
+    """High throughput; a queue's dead letters are of its own kind; one message an invocation."""
+    ordered = {name: q for name, q in queues(template).items() if "FifoQueue" in q}
+    assert sorted(name.removeprefix("Outbox")[:6] for name in ordered) == ["Notify", "Notify"]
+    for queue in ordered.values():
+        assert queue["DeduplicationScope"] == "messageGroup"
+        assert queue["FifoThroughputLimit"] == "perMessageGroupId"
+        assert "ContentBasedDeduplication" not in queue
+        if "RedrivePolicy" in queue:
+            assert target(queue["RedrivePolicy"]["deadLetterTargetArn"]) in ordered
+    (mapping,) = (m for m in mappings(template, "sqs") if target(m["EventSourceArn"]) in ordered)
+    assert mapping["BatchSize"] == 1
+
+
+def test_webhooks_go_to_private_addresses_on_this_machine_only(synthesise: Synthesise) -> None:
+    """What is deployed refuses them unless its owner asks for it."""
+    for context, allowed in (("", "0"), ("1", "1")):
+        template = synthesise(**({"local-endpoints": context} if context else {}))
+        values = [
+            f["Properties"]["Environment"]["Variables"].get("ONWARD_ALLOW_LOCAL_ENDPOINTS")
+            for f in of_type(template, "Lambda::Function").values()
+        ]
+        assert {value for value in values if value is not None} == {allowed}
 
 
 def test_every_queue_has_dead_letters_or_holds_them(template: Template) -> None:

@@ -13,17 +13,24 @@ import pytest
 from botocore.config import Config
 from moto import mock_aws
 from onward.app.carry_out import Drive
+from onward.app.downstream import Downstream
 from onward.app.http.api import Api
 from onward.app.keys import issue_key
 from onward.app.service import Service
 from onward.app.submit_run import KEY_SECONDS
+from onward.app.wake_notify import Bell
 from onward.aws.blobs import Blobs
+from onward.aws.deliveries import Deliveries
+from onward.aws.endpoints import Endpoints
 from onward.aws.idempotency import Once
 from onward.aws.incidents import Incidents
+from onward.aws.queues import Queue
+from onward.aws.retention import Retention
 from onward.aws.run_index import RunIndex
 from onward.aws.run_reader import RunReader
 from onward.aws.run_store import RunStore
 from onward.aws.tenants import Tenants
+from onward.aws.webhooks import request
 from onward.observability import log
 
 from tests.store.caller import Caller, Context, catalogue
@@ -36,6 +43,7 @@ PROJECTED: dict[str, dict[str, Any]] = {
     "due": {"ProjectionType": "KEYS_ONLY"},
 }
 RUNS, IDEMPOTENCY, BUCKET = "runs", "idempotency", "artifacts"
+NOTIFY, NOTIFY_DEAD = "notify.fifo", "notify-dead.fifo"
 NOW = 1_764_450_000.0
 
 
@@ -133,6 +141,32 @@ def new_service(dynamodb: Any, time: Time) -> Service:
         entropy=token_bytes,
         wake=lambda _token: False,
         patrol=lambda: {"looked": 0, "repairs": {}},
+        downstream=new_downstream(dynamodb, time),
+        retention=Retention(dynamodb, RUNS),
+    )
+
+
+def new_downstream(dynamodb: Any, time: Time, *, local: bool = True) -> Downstream:
+    """Endpoints and deliveries, with queues of their own that are made when they are used."""
+    sqs = new_client("sqs")
+    endpoints = Endpoints(dynamodb, RUNS)
+    return Downstream(
+        endpoints=endpoints,
+        deliveries=Deliveries(dynamodb, RUNS),
+        bell=Bell(endpoints, lambda: fifo(sqs, NOTIFY), lambda: token_bytes(8).hex()),
+        dead=lambda: fifo(sqs, NOTIFY_DEAD),
+        get=lambda url, headers, seconds: request(
+            "GET", url, headers, seconds=seconds, local=local
+        ),
+        clock=time.clock,
+        local=local,
+    )
+
+
+def fifo(sqs: Any, name: str) -> Queue:
+    """A FIFO queue, made unless it is there."""
+    return Queue(
+        sqs, sqs.create_queue(QueueName=name, Attributes={"FifoQueue": "true"})["QueueUrl"]
     )
 
 

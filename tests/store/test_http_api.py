@@ -31,6 +31,9 @@ def deployed(aws: None, service: Service, monkeypatch: pytest.MonkeyPatch) -> It
         "artifacts_bucket": BUCKET,
         "execute_step_version": "arn:execute_step:7",
         "patrol_function": "patrol",
+        "notify_queue_url": "notify",
+        "notify_dead_url": "notify-dead",
+        "allow_local_endpoints": "0",
         "drills": "0",
     }
     assert FUNCTION_FIELDS["http_api"] == values.keys()

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Final
 
 from onward.app.carry_out import carry_out
 from onward.app.checkpoints import keep
-from onward.app.read_run import find_run
-from onward.domain.errors import Fault, InvalidRequest
+from onward.app.read_run import find_run, is_expired
+from onward.domain.errors import Fault, InvalidRequest, NotResumable
 from onward.domain.model import StepStatus
 from onward.domain.protocol import Resolve, Resume, Verdict
 from onward.sdk.catalogue import load_tool
@@ -49,13 +49,16 @@ def resolve_step(
 def resume_run(service: Service, tenant: str, subject: str, run_id: str) -> None:
     """Let a failed run go on from its checkpoints, as a new generation.
 
-    Raises RunNotFound, or NotResumable.
+    Its log and checkpoints stay from here on. Raises RunNotFound, or NotResumable.
     """
-    find_run(service, tenant, run_id)
+    if is_expired(find_run(service, tenant, run_id), service.clock()):
+        raise NotResumable("its checkpoints are kept no longer; submit a new run")
     steps = [row for row in service.reader.steps(run_id) if row.status in _STOPPED]
     command = Resume(subject, tuple(row.step_id for row in steps))
     drive = service.drive
-    carry_out(drive, run_id, None, command, drive.clock() + COMMIT_SECONDS)
+    outcome = carry_out(drive, run_id, None, command, drive.clock() + COMMIT_SECONDS)
+    if outcome.before.expired_at is not None:
+        service.retention.keep(run_id)
 
 
 def signal(drive: Drive, run_id: str, wake: Callable[[str], object]) -> bool:

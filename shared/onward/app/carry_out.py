@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, TypeVar
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from onward.aws.blobs import Blobs
     from onward.aws.run_reader import RunReader
     from onward.aws.run_store import RunStore
-    from onward.domain.model import Json, PlannedStep
+    from onward.domain.model import Json, PlannedStep, Run
     from onward.domain.protocol import Claim, Command, Outcome
 
 COMMIT_MARGIN: Final = 5.0
@@ -36,7 +37,8 @@ V = TypeVar("V")
 class Drive:
     """What moving runs takes: the store, and the world's clock, ids, chance and sleep.
 
-    Planned steps and submissions never change, so a warm process keeps them.
+    Planned steps and submissions never change, so a warm process keeps them. `ended` is told of
+    each end that was committed here; it is a second way to those who wait for it, and may fail.
     """
 
     reader: RunReader
@@ -46,6 +48,7 @@ class Drive:
     new_id: Callable[[], str]
     chance: Callable[[], float]
     sleep: Callable[[float], None]
+    ended: Callable[[Run], object] = lambda _run: None
     outputs: Outputs = field(default_factory=Outputs)
     planned: OrderedDict[tuple[str, str], PlannedStep] = field(default_factory=OrderedDict)
     inputs: OrderedDict[str, Json] = field(default_factory=OrderedDict)
@@ -82,6 +85,9 @@ def carry_out(
             pause = min(_CAP, pause * 2)
         else:
             meter(outcome)
+            if outcome.run.status.ended:
+                with suppress(Exception):  # the stream says it too, and the patrol looks
+                    drive.ended(outcome.run)
             return outcome
 
 

@@ -5,6 +5,7 @@ What a look finds                                what is done about it
     its execution is dead                        the next generation is queued, the dead one fenced
     its driver is parked, and need not be        the token is answered
     an attempt outlived its deadline by far      its execution is stopped, then as for a dead one
+    it has ended                                 what has not heard so is woken (`follow_up`)
     all is well                                  it is looked at later, at most 15 minutes
 
 A look is safe at any time and twice at once: every repair is a conditional commit, a start by
@@ -20,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from onward.app.answer_run import signal
 from onward.app.carry_out import carry_out, decided, look
+from onward.app.follow_up import FollowUp, follow_up
 from onward.aws.engine import Execution
 from onward.domain.limits import TASK_GRACE
 from onward.domain.model import RunStatus
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from onward.app.carry_out import Drive
+    from onward.app.follow_up import Ends
     from onward.aws.due import DueIndex
     from onward.aws.engine import Engine
     from onward.domain.model import Run
@@ -60,6 +63,7 @@ class Patrol:
     due: DueIndex
     start: Callable[[dict[str, Any]], None]
     wake: Callable[[str], object]
+    ends: Ends
 
 
 def patrol(watch: Patrol, until: float, *, everything: bool = False) -> Counter[str]:
@@ -83,14 +87,13 @@ def run_of(execution_arn: str) -> str:
     return execution_arn.rsplit(":", 1)[1].rsplit("-", 1)[0]
 
 
-def look_after(watch: Patrol, run_id: str) -> Repair | None:
+def look_after(watch: Patrol, run_id: str) -> Repair | FollowUp | None:
     """Look at one run and repair what stands still; None when nothing did."""
     run = watch.drive.reader.run(run_id)
     if run is None:
         return None
     if run.status.ended:
-        watch.drive.store.move_due(run, None)
-        return None
+        return follow_up(watch.ends, watch.drive.store, run, watch.drive.clock())
     repair = _repair(watch, run)
     wait = SOON if repair is not None else _patience(run, watch.drive.clock())
     watch.drive.store.move_due(run, int(watch.drive.clock()) + wait)

@@ -2,30 +2,73 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
+from onward.app.wake_notify import wake_up
+from onward.domain.delivery import ENDS
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from onward.app.wake_notify import Subscribers
     from onward.aws.queues import Queue
 
 RUN_PREFIX = "RUN#"
 
 
-def publish_outbox(records: Iterable[dict[str, Any]], start: Queue) -> str | None:
+@dataclass(frozen=True, slots=True)
+class Outlets:
+    """Where the outbox leads."""
+
+    start: Queue
+    notify: Queue
+    subscribers: Subscribers
+
+
+def publish_outbox(records: Sequence[dict[str, Any]], outlets: Outlets) -> str | None:
     """Send what stream records ask for, in their order; return where it stopped, if it did.
 
     The first record that cannot be sent is reported and nothing after it is tried: a later
-    record must not overtake it (powertools-lambda-python#2850 goes on and sends twice).
+    record must not overtake it (powertools-lambda-python#2850 goes on and sends twice). An
+    endpoint is woken once a batch for a run, at the first record that it is to hear of, under
+    the number of the last one: it reads the log itself, which is all there by now.
     """
+    last = _last(records)
+    told: set[tuple[str, str]] = set()
     for record in records:
         try:
-            body = start_message(record["dynamodb"]["NewImage"])
-            if body is not None:
-                start.send([body])
+            _publish(record["dynamodb"]["NewImage"], outlets, last, told)
         except Exception:  # noqa: BLE001 - reported to the stream, which tries again
             return str(record["dynamodb"]["SequenceNumber"])
     return None
+
+
+def _publish(
+    image: dict[str, Any],
+    outlets: Outlets,
+    last: dict[str, int],
+    told: set[tuple[str, str]],
+) -> None:
+    start = start_message(image)
+    if start is not None:
+        outlets.start.send([start])
+    if "tenant" not in image:
+        return  # written by a release from before there were endpoints
+    run_id, tenant, kind = _run(image), image["tenant"]["S"], image["type"]["S"]
+    woken = [
+        endpoint.endpoint_id
+        for endpoint in outlets.subscribers.of(tenant)
+        if (run_id, endpoint.endpoint_id) not in told and (kind in ENDS or endpoint.wants(kind))
+    ]
+    if woken:
+        seq = last[run_id]
+        outlets.notify.send_ordered(
+            wake_up(run_id, tenant, endpoint_id, f"{run_id}/{seq}/{endpoint_id}")
+            for endpoint_id in woken
+        )
+    told.update((run_id, endpoint_id) for endpoint_id in woken)
 
 
 def start_message(image: dict[str, Any]) -> dict[str, Any] | None:
@@ -33,6 +76,20 @@ def start_message(image: dict[str, Any]) -> dict[str, Any] | None:
     if "start" not in image:
         return None
     return {
-        "run_id": image["pk"]["S"].removeprefix(RUN_PREFIX),
+        "run_id": _run(image),
         "generation": int(image["start"]["N"]),
     }
+
+
+def _last(records: Sequence[dict[str, Any]]) -> dict[str, int]:
+    """Return the last event of each run in a batch; a record that makes no sense has none."""
+    last: dict[str, int] = {}
+    for record in records:
+        with suppress(LookupError, TypeError, ValueError):
+            image = record["dynamodb"]["NewImage"]
+            last[_run(image)] = max(int(image["seq"]["N"]), last.get(_run(image), 0))
+    return last
+
+
+def _run(image: dict[str, Any]) -> str:
+    return str(image["pk"]["S"]).removeprefix(RUN_PREFIX)

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any, Final
 from onward.app.ids import RUN_ID
 from onward.app.load_result import children_of, load_result
 from onward.app.snapshot import Seen, snapshot
+from onward.domain.delivery import SyncStatus
 from onward.domain.errors import RunNotFound
 from onward.domain.model import RunStatus, StepStatus
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from onward.app.service import Reading
     from onward.domain.effects import Effect
@@ -50,8 +51,13 @@ def find_run(service: Reading, tenant: str, run_id: str) -> Run:
 
 
 def etag_of(run: Run) -> str:
-    """Return the strong validator `seq.sync_revision`; nothing is delivered downstream yet."""
-    return f'"{run.seq}.0"'
+    """Return the strong validator `seq.sync_revision`: events, and what is known of deliveries."""
+    return f'"{run.seq}.{run.sync_revision}"'
+
+
+def is_expired(run: Run, now: float) -> bool:
+    """Whether the run's log and checkpoints count as gone; their rows may be there for days yet."""
+    return run.expired_at is not None and run.expired_at <= now
 
 
 def read_run(
@@ -61,17 +67,19 @@ def read_run(
     *,
     if_none_match: str | None = None,
     children: bool = False,
+    sync: Callable[[Run], SyncStatus] = lambda _run: SyncStatus.NOT_APPLICABLE,
 ) -> Answer:
     """Return a run's snapshot, or only its validator when the caller has that one already.
 
-    `children` lists the steps of fan-outs one by one. Raises RunNotFound.
+    `children` lists the steps of fan-outs one by one; `sync` tells who has heard of it. Raises
+    RunNotFound.
     """
     run = find_run(service, tenant, run_id)
     if if_none_match and _matches(if_none_match, etag_of(run)):
         return Answer(etag_of(run), None)
     run, rows = _consistent(service, run, children=children)
     submission = service.reader.rows(run_id, submission=True).submission
-    seen = Seen(run, submission, rows.plan, rows.steps, rows.effects)
+    seen = Seen(run, submission, rows.plan, rows.steps, rows.effects, sync(run))
     document = snapshot(seen, children=children)
     if run.status is RunStatus.SUCCEEDED:
         document |= load_result(service, run, rows.steps.get(run.result_from))
@@ -124,6 +132,8 @@ def _read(service: Reading, run: Run, *, children: bool) -> _Rows:
     nothing else says how many of them ended.
     """
     reader, run_id = service.reader, run.run_id
+    if is_expired(run, service.clock()):
+        return _Rows([], {}, reader.effects(run_id))
     plan = [
         step
         for step in reader.plan(run_id)

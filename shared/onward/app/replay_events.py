@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from onward.app.read_run import find_run
+from onward.app.read_run import find_run, is_expired
 from onward.aws.codec import iso
+from onward.domain.errors import CursorExpired
 
 if TYPE_CHECKING:
     from onward.app.service import Service
@@ -22,16 +23,20 @@ _FIRST_PAUSE, _LAST_PAUSE, _GROWTH = 0.1, 1.0, 1.5
 def replay_events(
     service: Service, tenant: str, run_id: str, *, after: int, limit: int, wait: float
 ) -> dict[str, Any]:
-    """Return the events after `after`, in order and without a gap; raises RunNotFound.
+    """Return the events after `after`, in order and without a gap.
 
     With `wait` (seconds) an empty page is held until there is something in it, the run has
     ended, or the time is up. `ended`: the run is over and this page reaches the end of its log.
-    The page ends before an event that is not visible yet, so no position skips one.
+    The page ends before an event that is not visible yet, so no position skips one. Raises
+    RunNotFound, or CursorExpired for a position before what is kept of the log.
     """
     until = service.clock() + wait
     pause = _FIRST_PAUSE
     while True:
         run = find_run(service, tenant, run_id)
+        if after < run.seq and is_expired(run, service.clock()):
+            text = f"the events are no longer kept; the run stands at {run.seq}"
+            raise CursorExpired(text, run.seq)
         found = service.reader.events(run_id, after, limit) if run.seq > after else []
         ended = run.status.ended and (found[-1].seq if found else after) >= run.seq
         left = until - service.clock()

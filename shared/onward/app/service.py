@@ -5,13 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
+from onward.app.endpoints import Registrar
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from onward.app.carry_out import Drive
+    from onward.app.downstream import Downstream
     from onward.aws.blobs import Blobs
     from onward.aws.idempotency import Once
     from onward.aws.incidents import Incidents
+    from onward.aws.retention import Retention
     from onward.aws.run_index import RunIndex
     from onward.aws.run_reader import RunReader
     from onward.aws.run_store import RunStore
@@ -25,6 +29,10 @@ class Reading(Protocol):
     @property
     def reader(self) -> RunReader:
         """Where runs are read."""
+
+    @property
+    def clock(self) -> Callable[[], float]:
+        """The time, in epoch seconds."""
 
     @property
     def blobs(self) -> Callable[[str], Blobs]:
@@ -53,11 +61,19 @@ class Service:
     entropy: Callable[[int], bytes]
     wake: Callable[[str], object]
     patrol: Callable[[], dict[str, Any]]
+    downstream: Downstream
+    retention: Retention
 
     @property
     def reader(self) -> RunReader:
         """Where runs are read."""
         return self.drive.reader
+
+    @property
+    def registrar(self) -> Registrar:
+        """What keeping subscriptions takes."""
+        downstream = self.downstream
+        return Registrar(downstream.endpoints, self.clock, self.entropy, downstream.local)
 
     @property
     def store(self) -> RunStore:

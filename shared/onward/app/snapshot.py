@@ -9,6 +9,7 @@ from graphlib import TopologicalSorter
 from typing import TYPE_CHECKING, Any, Final
 
 from onward.aws.codec import iso
+from onward.domain.delivery import SyncStatus
 from onward.domain.effects import EffectState
 from onward.domain.model import RunStatus, StepStatus, step_of
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 OUTPUT_BYTES: Final = 1024 * 1024
 """Outputs that one snapshot carries; those after them are left out (a function's limit: 6 MB)."""
 
+_HEARD: Final = frozenset({SyncStatus.NOT_APPLICABLE, SyncStatus.SYNCED})
 _ENDED: Final = frozenset({StepStatus.SUCCEEDED, StepStatus.SKIPPED})
 
 
@@ -33,6 +35,7 @@ class Seen:
     plan: Sequence[PlannedStep]
     steps: Mapping[str, Step]
     effects: Sequence[Effect] = ()
+    sync: SyncStatus = SyncStatus.NOT_APPLICABLE
 
 
 def snapshot(seen: Seen, *, children: bool = False) -> dict[str, Any]:
@@ -66,8 +69,8 @@ def snapshot(seen: Seen, *, children: bool = False) -> dict[str, Any]:
             "input_tokens": run.usage.input_tokens,
             "output_tokens": run.usage.output_tokens,
         },
-        "downstream_synced": True,
-        "sync_status": "not_applicable",
+        "downstream_synced": seen.sync in _HEARD,
+        "sync_status": seen.sync.value,
         "open_approvals": [],
         "effects": {state.value: effects[state.value] for state in EffectState},
         "result": None,

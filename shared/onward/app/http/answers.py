@@ -38,6 +38,7 @@ class Problem(BaseModel):
     retryable: bool
     run_id: str = _ABSENT
     errors: list[Fault] = _ABSENT
+    as_of_seq: int = _ABSENT
 
 
 class Reason(BaseModel):

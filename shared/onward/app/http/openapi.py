@@ -12,6 +12,7 @@ from pydantic.json_schema import models_json_schema
 from onward.app.http.answers import Problem
 from onward.app.http.event_stream import EVENT_STREAM
 from onward.app.http.operations import OPERATIONS, RUN_ID, Operation, Success
+from onward.app.http.operations_delivery import DELIVERY_OPERATIONS
 from onward.app.http.problems import PROBLEM_JSON, TITLES
 from onward.app.http.routes import OPEN, ROUTES, TICKETED
 
@@ -23,12 +24,14 @@ if TYPE_CHECKING:
 _JSON: Final = "application/json"
 _REFERENCE: Final = "#/components/schemas/{model}"
 _KEY, _TICKET = "key", "ticket"
+_ALL: Final = OPERATIONS | DELIVERY_OPERATIONS
 _ANY_TIME: Final = (429, 500, 503)
 """What any call may answer; 429 is the gateway's and in its own words."""
 
 _PATHS: Final = {
     "run_id": RUN_ID,
     "step_id": "publish",
+    "endpoint_id": "billing",
     "ref": "upl_0b9c2625dc21ef05f6ad4ddf47c5f203",
 }
 
@@ -39,7 +42,7 @@ def openapi() -> dict[str, Any]:
     paths: dict[str, dict[str, Any]] = {}
     for method, rule, route in ROUTES:
         path = re.sub(r"<(\w+)>", r"{\1}", rule)
-        described = _described(rule, OPERATIONS[route.__name__])
+        described = _described(rule, _ALL[route.__name__])
         summary = (route.__doc__ or "").split("\n", 1)[0]
         named = {"operationId": route.__name__, "summary": summary}
         paths.setdefault(path, {})[method.lower()] = named | described
@@ -130,7 +133,7 @@ def _refer(model: type[BaseModel]) -> dict[str, str]:
 
 
 def _schemas() -> dict[str, Any]:
-    taken = {model for operation in OPERATIONS.values() for model in operation.bodies}
+    taken = {model for operation in _ALL.values() for model in operation.bodies}
     given = set(_given()) | {Problem}
     modes: list[tuple[type[BaseModel], Any]] = [(model, "validation") for model in taken]
     # As validated, not as serialised: what has a default may be absent from an answer.
@@ -143,7 +146,7 @@ def _schemas() -> dict[str, Any]:
 
 
 def _given() -> Iterator[type[BaseModel]]:
-    for operation in OPERATIONS.values():
+    for operation in _ALL.values():
         for success in operation.answers.values():
             yield from filter(None, (success.model, success.frame))
 

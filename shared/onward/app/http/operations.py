@@ -141,6 +141,7 @@ OPERATIONS: Final[dict[str, Operation]] = {
         problems=(404, 422),
         parameters=(
             _query("children", "List the steps of fan-outs too.", type="boolean", default=False),
+            _query("verify", "Ask the endpoints.", type="boolean", default=False),
             _header("If-None-Match", "ETags that the caller has.", type="string"),
         ),
     ),
@@ -156,7 +157,7 @@ OPERATIONS: Final[dict[str, Operation]] = {
             ),
             204: Success("Stream only: the run has ended and the caller has all of it."),
         },
-        problems=(404, 422),
+        problems=(404, 410, 422),
         parameters=(
             _query("after", "Events after this one.", type="integer", minimum=0, maximum=MAX_SEQ),
             _query(

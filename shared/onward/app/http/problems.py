@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from onward.aws.failures import may_pass
 from onward.domain.errors import (
+    CursorExpired,
     InvalidRequest,
     MethodNotAllowed,
     OnwardError,
@@ -66,6 +67,8 @@ def problem(error: OnwardError, run_id: str | None = None) -> Answer:
         document["run_id"] = run_id
     if isinstance(error, InvalidRequest):
         document["errors"] = [{"pointer": f.pointer, "message": f.message} for f in error.faults]
+    if isinstance(error, CursorExpired) and error.as_of_seq:
+        document["as_of_seq"] = error.as_of_seq
     headers = {}
     if error.retryable:
         headers["Retry-After"] = _RETRY_SECONDS

@@ -9,6 +9,7 @@ from onward.app.http.event_stream import streamed, wants_stream
 from onward.app.http.overview import get_openapi, get_runs, get_tools, get_workflows
 from onward.app.http.problems import Answer
 from onward.app.http.requests import whole
+from onward.app.http.routes_delivery import DELIVERY_ROUTES
 from onward.app.keys import OPERATING, SUBMITTING, authorise
 from onward.app.list_effects import list_effects
 from onward.app.read_run import etag_of, read_run
@@ -55,19 +56,21 @@ def post_run(service: Service, holder: Holder, request: Request) -> Answer:
         key = key_of_request(header, body)
         run_id = submit_once(service, holder.tenant, key, lambda: submit(key))
     if run_id in accepted:
-        return _accepted(accepted[run_id])
-    known = read_run(service, holder.tenant, run_id)
+        return _accepted(service, accepted[run_id])
+    known = read_run(service, holder.tenant, run_id, sync=service.downstream.status)
     return Answer(202, known.document, _location(run_id) | {"ETag": known.etag})
 
 
 def get_run(service: Service, holder: Holder, request: Request, run_id: str) -> Answer:
-    """Answer the snapshot; 304 when the caller has it."""
+    """Answer the snapshot; 304 when the caller has it, unless the endpoints are to be asked."""
+    verify, known = request.flag("verify"), request.headers.get("if-none-match")
     found = read_run(
         service,
         holder.tenant,
         run_id,
-        if_none_match=request.headers.get("if-none-match"),
+        if_none_match=None if verify else known,
         children=request.flag("children"),
+        sync=service.downstream.verified if verify else service.downstream.status,
     )
     return Answer(304 if found.document is None else 200, found.document, {"ETag": found.etag})
 
@@ -161,6 +164,7 @@ ROUTES: Final[tuple[tuple[str, str, Callable[..., Answer]], ...]] = (
     ("GET", "/workflows", get_workflows),
     ("GET", "/tools", get_tools),
     ("GET", OPENAPI, get_openapi),
+    *DELIVERY_ROUTES,
 )
 OPEN: Final = frozenset({OPENAPI})
 """Paths that anybody may read."""
@@ -170,12 +174,13 @@ TICKETED: Final = frozenset({EVENTS})
 
 
 def _current(service: Service, holder: Holder, run_id: str, status: int) -> Answer:
-    known = read_run(service, holder.tenant, run_id)
+    known = read_run(service, holder.tenant, run_id, sync=service.downstream.status)
     return Answer(status, known.document, {"ETag": known.etag})
 
 
-def _accepted(made: Accepted) -> Answer:
-    seen = Seen(made.run, made.submission, [step for step in made.plan if step.step_id], {})
+def _accepted(service: Service, made: Accepted) -> Answer:
+    steps = [step for step in made.plan if step.step_id]
+    seen = Seen(made.run, made.submission, steps, {}, (), service.downstream.status(made.run))
     headers = _location(made.run.run_id) | {"ETag": etag_of(made.run)}
     return Answer(202, snapshot(seen), headers)
 

@@ -1,0 +1,38 @@
+"""Deliver from the queue of wake-ups, one message an invocation."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from onward.app.deliver import MAX_RECEIVES, deliver, read_wake_up
+from onward.compose import until
+from onward.compose_notify import notify_queue, sender
+from onward.observability import log
+
+if TYPE_CHECKING:
+    from aws_lambda_powertools.utilities.typing import LambdaContext
+
+
+def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
+    """Bring one endpoint up to date with one run, or let the message come again when it is time.
+
+    Its group is held back meanwhile, so nothing overtakes it. After its last try the queue puts
+    it among the dead letters, which ring.
+    """
+    (record,) = event["Records"]
+    body = json.loads(record["body"])
+    receives = int(record["attributes"]["ApproximateReceiveCount"])
+    with log(
+        context, run_id=body["run_id"], endpoint_id=body["endpoint_id"], receives=receives
+    ) as line:
+        try:
+            wait = deliver(sender(), read_wake_up(body, receives), until(context))
+        except Exception:  # noqa: BLE001 - tried again, and kept in the DLQ in the end
+            line.exception("delivery failed")
+            wait = 0.0 if receives >= MAX_RECEIVES else 2.0
+        if wait is None:
+            return {"batchItemFailures": []}
+        line.append_keys(again_after=wait)
+        notify_queue().show_again(record["receiptHandle"], wait)
+        return {"batchItemFailures": [{"itemIdentifier": record["messageId"]}]}

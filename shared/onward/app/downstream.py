@@ -1,0 +1,113 @@
+"""Whether everybody downstream has heard: from our own books, or by asking them."""
+
+from __future__ import annotations
+
+import json
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlencode
+
+from onward.app.deliver import signature
+from onward.aws.webhooks import NoAnswer
+from onward.domain.delivery import ENDS, SyncStatus, concerned, lagging, sync_status
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from onward.app.wake_notify import Bell
+    from onward.aws.deliveries import Deliveries
+    from onward.aws.endpoints import Endpoints
+    from onward.aws.queues import Queue
+    from onward.aws.webhooks import Reply
+    from onward.domain.delivery import Endpoint
+    from onward.domain.model import Run
+
+ASK_SECONDS: Final = 2.0
+"""For all endpoints together: somebody waits for the snapshot."""
+
+_OK: Final = 200
+_UNHEARD_OF: Final = 404
+_MOST_THREADS: Final = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Downstream:
+    """The endpoints, how far each has got, and the ways to wake and ask them.
+
+    `get` asks an address within some seconds, or raises NoAnswer. `dead` is the queue of
+    wake-ups that ran out of tries. `local`: addresses of this machine are allowed.
+    """
+
+    endpoints: Endpoints
+    deliveries: Deliveries
+    bell: Bell
+    dead: Callable[[], Queue]
+    get: Callable[[str, dict[str, str], float], Reply]
+    clock: Callable[[], float]
+    local: bool
+
+    def status(self, run: Run) -> SyncStatus:
+        """Return what our own books say."""
+        theirs = concerned(self.endpoints.of(run.tenant), run)
+        if not theirs:
+            return SyncStatus.NOT_APPLICABLE
+        return sync_status(run, theirs, self.deliveries.of_run(run.run_id))
+
+    def verified(self, run: Run) -> SyncStatus:
+        """Ask every endpoint that can be asked how far it has got; never raises.
+
+        One that does not answer makes the whole `unknown`, one that has missed something makes
+        it `pending`; to both the end is sent again, in the background.
+        """
+        theirs = concerned(self.endpoints.of(run.tenant), run)
+        if not theirs or not run.status.ended:
+            return self.status(run)
+        lag = lagging(run, theirs, self.deliveries.of_run(run.run_id))
+        answers = self._ask([e for e in theirs if e.status_url and e not in lag], run)
+        behind = [(e, heard) for e, heard in answers if heard is not None and heard < run.seq]
+        silent = [e for e, heard in answers if heard is None]
+        self.bell.ring(run, silent, after=run.seq - 1)
+        for endpoint, heard in behind:
+            self.bell.ring(run, [endpoint], after=heard)
+        if silent:
+            return SyncStatus.UNKNOWN
+        return SyncStatus.PENDING if behind else self.status(run)
+
+    def _ask(self, endpoints: Iterable[Endpoint], run: Run) -> list[tuple[Endpoint, int | None]]:
+        """Return the last event that each has, None for no usable answer in time."""
+        asked = [e for e in endpoints if any(e.wants(kind) for kind in ENDS)]
+        if not asked:
+            return []
+        now = self.clock()
+        pool = ThreadPoolExecutor(min(len(asked), _MOST_THREADS))
+        answers: list[Future[int | None]] = [
+            pool.submit(self._heard, endpoint, run, now) for endpoint in asked
+        ]
+        wait(answers, timeout=ASK_SECONDS)
+        pool.shutdown(wait=False, cancel_futures=True)
+        return [
+            (endpoint, answer.result() if answer.done() and not answer.cancelled() else None)
+            for endpoint, answer in zip(asked, answers, strict=True)
+        ]
+
+    def _heard(self, endpoint: Endpoint, run: Run, now: float) -> int | None:
+        """Return what an endpoint's `status_url` says: `{"sequence": n}`, or 404 for never."""
+        url = endpoint.status_url or ""
+        url += ("&" if "?" in url else "?") + urlencode({"run_id": run.run_id})
+        signed = signature(endpoint, f"{run.run_id}/status/{endpoint.endpoint_id}", "", now)
+        try:
+            reply = self.get(url, {"Accept": "application/json", **signed}, ASK_SECONDS)
+        except NoAnswer:
+            return None
+        if reply.status == _UNHEARD_OF:
+            return 0
+        return _sequence(reply.body) if reply.status == _OK else None
+
+
+def _sequence(body: bytes) -> int | None:
+    try:
+        told: Any = json.loads(body)
+        return int(told["sequence"])
+    except (ValueError, TypeError, LookupError, RecursionError):
+        return None

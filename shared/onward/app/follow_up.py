@@ -1,0 +1,83 @@
+"""Look after a run that has ended: was its end heard, and when may its log go?
+
+What a look finds                     what is done about it
+    somebody has not heard it         it is woken, again after 1, 2, 4, 8 … minutes
+    for a day nobody could reach it   the delivery is given up, and called dead
+    everybody has heard it            its log and checkpoints expire, where the stack says so
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final
+
+from onward.domain.delivery import lagging
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from onward.app.wake_notify import Bell
+    from onward.aws.deliveries import Deliveries
+    from onward.aws.endpoints import Endpoints
+    from onward.aws.retention import Retention
+    from onward.aws.run_store import RunStore
+    from onward.domain.delivery import Delivery, Endpoint
+    from onward.domain.model import Run
+
+SHORTEST: Final = 60
+LONGEST: Final = 4 * 3600
+GIVE_UP: Final = 24 * 3600
+"""Seconds after the end."""
+
+
+class FollowUp(StrEnum):
+    """What was done about an end."""
+
+    WOKEN = "notified_again"
+    GIVEN_UP = "given_up"
+
+
+@dataclass(frozen=True, slots=True)
+class Ends:
+    """What looking after ends takes. `keep_seconds`: how long logs stay; 0 for ever."""
+
+    endpoints: Endpoints
+    deliveries: Deliveries
+    bell: Bell
+    retention: Retention
+    keep_seconds: int
+
+
+def follow_up(ends: Ends, store: RunStore, run: Run, now: float) -> FollowUp | None:
+    """Look at a run that has ended, and say when to look again; safe twice at once."""
+    endpoints = ends.endpoints.of(run.tenant)
+    deliveries = ends.deliveries.of_run(run.run_id) if endpoints else {}
+    lag = lagging(run, endpoints, deliveries)
+    if not lag:
+        _let_go(ends, run)
+        store.move_due(run, None)
+        return None
+    passed = now - (run.ended_at or now)
+    if passed >= GIVE_UP:
+        for endpoint in lag:
+            ends.deliveries.give_up(_row(ends, run, endpoint, deliveries), run, now)
+        store.move_due(run, None)
+        return FollowUp.GIVEN_UP
+    due = [e for e in lag if (_row(ends, run, e, deliveries).next_try or 0) <= now]
+    for endpoint in due:
+        dead = _row(ends, run, endpoint, deliveries).dead_since is not None
+        ends.bell.ring(run, [endpoint], quiet=dead)
+    store.move_due(run, int(now + min(LONGEST, max(SHORTEST, passed))))
+    return FollowUp.WOKEN if due else None
+
+
+def _row(ends: Ends, run: Run, endpoint: Endpoint, deliveries: Mapping[str, Delivery]) -> Delivery:
+    found = deliveries.get(endpoint.endpoint_id)
+    return found or ends.deliveries.get(run.run_id, endpoint.endpoint_id)
+
+
+def _let_go(ends: Ends, run: Run) -> None:
+    """Let the log expire. Nothing does whose end was not heard; a dead delivery keeps it all."""
+    if ends.keep_seconds and run.ended_at is not None:
+        ends.retention.expire(run, int(run.ended_at) + ends.keep_seconds)

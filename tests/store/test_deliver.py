@@ -1,0 +1,291 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from onward.app.deliver import REST_SECONDS, retry_after
+from onward.app.endpoints import rotate_secret
+from onward.app.read_run import etag_of
+from onward.app.service import Service
+from onward.domain.delivery import SyncStatus
+
+from infra.local.subscriber import Subscriber, Told, subscribed
+from tests import faults
+from tests.store.conftest import Time
+from tests.store.delivering import World, world
+from tests.store.runs import RUN_ID
+
+ENDS = ["onward.run.queued", "onward.run.started", "onward.run.succeeded"]
+
+
+@pytest.fixture
+def here(service: Service, time: Time) -> World:
+    return world(service, time)
+
+
+@pytest.fixture
+def hook() -> Iterator[Subscriber]:
+    with subscribed() as subscriber:
+        yield subscriber
+
+
+def answering(hook: Subscriber, *answers: Told) -> None:
+    """The first requests are answered so, all others well."""
+    hook.answer = lambda number, _event: answers[number] if number < len(answers) else Told()
+
+
+def test_what_the_filter_wants_is_sent_in_order_and_signed(here: World, hook: Subscriber) -> None:
+    """The receiver checks the signature by itself; the cursor ends at the run's last event."""
+    here.subscribe(hook)
+    run = here.finish()
+
+    assert here.deliver() is None
+
+    assert ENDS == [arrival.type for arrival in hook.heard()]
+    assert hook.refused == []
+    assert [f"{RUN_ID}/{a.sequence}/billing" for a in hook.heard()] == [
+        arrival.webhook_id for arrival in hook.heard()
+    ]
+    assert run.seq == here.delivery().acked_seq
+    assert SyncStatus.SYNCED == here.sync()
+    assert [each.outcome for each in here.delivery().history] == ["acknowledged"] * 3
+
+
+def test_a_second_wake_up_sends_nothing(here: World, hook: Subscriber) -> None:
+    """Level-triggered: what was acknowledged is not sent again, whatever woke us."""
+    here.subscribe(hook)
+    here.finish()
+
+    assert (None, None) == (here.deliver(), here.deliver())
+
+    assert 3 == len(hook.arrivals)
+
+
+def test_an_end_that_was_heard_is_a_new_state_of_the_snapshot(
+    here: World, hook: Subscriber
+) -> None:
+    """A client that kept the snapshot from before is not told that nothing has changed."""
+    here.subscribe(hook)
+    run = here.finish()
+    assert SyncStatus.PENDING == here.sync()
+
+    here.deliver()
+
+    assert (f'"{run.seq}.0"', f'"{run.seq}.1"') == (etag_of(run), etag_of(here.run))
+
+
+def test_a_receiver_that_fails_is_tried_three_times_and_then_dead(
+    here: World, hook: Subscriber
+) -> None:
+    """After 2 and 10 seconds; then the message goes to the dead letters, and the list has it."""
+    here.subscribe(hook)
+    here.finish()
+    hook.answer = lambda _number, _event: Told(500)
+
+    waits = [here.deliver(receives) for receives in (1, 2, 3)]
+
+    assert [2.0, 10.0, 0.0] == waits
+    assert ["onward.run.queued"] * 3 == [arrival.type for arrival in hook.arrivals]
+    assert (3, "answered 500") == (here.delivery().attempts, here.delivery().last_error)
+    (dead,) = here.downstream.deliveries.dead("acme")
+    assert (RUN_ID, "billing", "dead") == (dead.run_id, dead.endpoint_id, dead.state(here.run))
+    assert SyncStatus.PENDING == here.sync()
+
+    hook.answer = lambda _number, _event: Told()
+    assert here.deliver() is None
+    assert SyncStatus.SYNCED == here.sync()
+    assert [] == list(here.downstream.deliveries.dead("acme"))
+
+
+def test_an_answer_that_is_lost_costs_a_duplicate_with_the_same_id(
+    here: World, hook: Subscriber
+) -> None:
+    """The receiver has the event and closed the connection; it can tell the second one."""
+    here.subscribe(hook)
+    here.finish()
+    answering(hook, Told(cut=True))
+
+    assert (2.0, None) == (here.deliver(1), here.deliver(2))
+
+    ids = [arrival.webhook_id for arrival in hook.arrivals]
+    assert (4, 3) == (len(ids), len(set(ids)))
+    assert [] == hook.out_of_order() == hook.strange_duplicates()
+
+
+def test_what_failed_in_the_middle_goes_on_there(here: World, hook: Subscriber) -> None:
+    """Acknowledged events stay behind; nothing overtakes the one that failed."""
+    here.subscribe(hook)
+    here.finish()
+    answering(hook, Told(), Told(503), Told(503))
+
+    assert (2.0, 10.0, None) == (here.deliver(1), here.deliver(2), here.deliver(3))
+
+    started = "onward.run.started"
+    assert [ENDS[0], started, started, started, ENDS[2]] == [a.type for a in hook.arrivals]
+
+
+def test_gone_disables_the_endpoint_visibly(here: World, hook: Subscriber) -> None:
+    """410 is the receiver's way to unsubscribe; nothing is sent, and nobody waits for it."""
+    here.subscribe(hook)
+    here.finish()
+    answering(hook, Told(410))
+
+    assert (None, None) == (here.deliver(), here.deliver())
+
+    assert 1 == len(hook.arrivals)
+    assert (False, "answered 410 Gone") == (
+        here.endpoint().active,
+        here.endpoint().disabled_because,
+    )
+    assert SyncStatus.NOT_APPLICABLE == here.sync()
+
+
+def test_a_wish_to_wait_is_honoured(here: World, hook: Subscriber) -> None:
+    """`Retry-After` puts off the message, and whoever comes sooner sends nothing."""
+    here.subscribe(hook)
+    here.finish()
+    answering(hook, Told(429, headers=(("Retry-After", "90"),)))
+
+    assert 90.0 == here.deliver(1)
+    here.time.now += 30
+    assert 60.0 == here.deliver(2)
+    assert 1 == len(hook.arrivals)
+    here.time.now += 61
+    assert here.deliver(3) is None
+
+
+@pytest.mark.parametrize(
+    ("header", "seconds"),
+    [
+        ("90", 90.0),
+        ("", 0.0),
+        ("soon", 0.0),
+        ("-5", 0.0),
+        ("99999999", 3600.0),
+        ("Sat, 29 Nov 2025 21:01:30 GMT", 90.0),
+        ("Sat, 29 Nov 2025 20:00:00 GMT", 0.0),
+    ],
+)
+def test_a_wish_is_read_as_seconds_or_date(header: str, seconds: float) -> None:
+    """RFC 9110, 10.2.3; what makes no sense is no wish, and none is longer than an hour."""
+    assert seconds == retry_after(header, 1_764_450_000.0)
+
+
+def test_a_redirect_is_not_followed(here: World, hook: Subscriber) -> None:
+    """Wherever it leads: the address behind it was never checked."""
+    here.subscribe(hook)
+    here.finish()
+    answering(hook, Told(302, headers=(("Location", hook.url),)))
+
+    assert 2.0 == here.deliver()
+
+    assert 1 == len(hook.arrivals)
+    assert "answered 302; redirects are not followed" == here.delivery().last_error
+
+
+def test_a_private_address_is_refused_at_delivery_too(here: World, hook: Subscriber) -> None:
+    """A name may resolve to another address by then; nothing is connected to."""
+    here.subscribe(hook.url.replace("http", "https"))
+    here.finish()
+
+    assert 2.0 == here.deliver(local=False)
+
+    assert "127.0.0.1 is not a public address" == here.delivery().last_error
+
+
+def test_a_hanging_endpoint_is_left_alone_after_two_time_outs(
+    here: World, hook: Subscriber
+) -> None:
+    """Then one sender at a time tries, and the first answer ends the rest."""
+    here.subscribe(hook)
+    here.finish()
+    hook.answer = lambda _number, _event: Told(seconds=1.0)
+
+    assert (2.0, 10.0) == (here.deliver(1), here.deliver(2))
+    assert "no answer within 0.3 s" == here.delivery().last_error
+    assert 2 == here.endpoint().timeouts
+
+    assert REST_SECONDS == here.deliver()
+    assert 2 == len(hook.arrivals)
+    here.time.now += REST_SECONDS + 1
+    hook.answer = lambda _number, _event: Told()
+    assert here.deliver() is None
+    assert (0, None) == (here.endpoint().timeouts, here.endpoint().resting_until)
+
+
+def test_of_two_senders_after_a_rest_one_tries(here: World, hook: Subscriber) -> None:
+    """The other one waits until the first has its answer."""
+    endpoint = here.subscribe(hook, timeouts=2)
+    for _ in range(2):
+        here.downstream.endpoints.slowed(endpoint, here.time.now + 1)
+    here.time.now += 2
+    seen = here.endpoint()
+
+    tries = [here.downstream.endpoints.probe(seen, here.time.now + 20) for _ in range(2)]
+
+    assert [True, False] == tries
+
+
+def test_both_secrets_sign_for_a_day(here: World, hook: Subscriber) -> None:
+    """A receiver that knows only the old or only the new one believes us either way."""
+    here.subscribe(hook)
+    rotated = rotate_secret(here.service.registrar, "acme", "billing")
+    here.finish()
+    here.deliver()
+    assert [2, 2, 2] == [arrival.signatures for arrival in hook.arrivals]
+
+    hook.secrets[:] = [rotated["secret"]]
+    here.time.now += 86_401
+    here.deliver(after=0)
+    assert [1, 1, 1] == [arrival.signatures for arrival in hook.arrivals[3:]]
+    assert [] == hook.refused
+
+
+def test_what_happened_before_it_subscribed_is_not_sent(here: World, hook: Subscriber) -> None:
+    """A new endpoint hears of what happens from then on."""
+    here.time.now += 1
+    here.subscribe(hook)
+    here.finish()
+    here.deliver()
+    assert ENDS[1:] == [arrival.type for arrival in hook.heard()]
+
+
+def test_a_cursor_never_moves_back(here: World, hook: Subscriber) -> None:
+    """A sender that was held up acknowledges what others are long past."""
+    here.subscribe(hook)
+    run = here.finish()
+    stale = here.delivery()
+    here.deliver()
+
+    here.downstream.deliveries.ack(stale, run, 1, [])
+    here.downstream.deliveries.ack(stale, run, run.seq, [])
+
+    assert (run.seq, 1) == (here.delivery().acked_seq, here.run.sync_revision)
+
+
+def test_an_acknowledgement_whose_reply_is_lost_is_written_once(
+    here: World, hook: Subscriber, dynamodb: Any
+) -> None:
+    """The last one is a transaction; its repetition finds the cursor moved."""
+    here.subscribe(hook)
+    here.finish()
+    client = here.downstream.deliveries._client
+
+    with faults.lost_reply(client, "TransactWriteItems"), pytest.raises(Exception, match="closed"):
+        here.deliver()
+    assert here.deliver() is None
+
+    assert (SyncStatus.SYNCED, 1) == (here.sync(), here.run.sync_revision)
+
+
+def test_the_invocation_ends_before_its_time_is_up(here: World, hook: Subscriber) -> None:
+    """With more to send it asks for another one at once."""
+    from onward.app.deliver import WakeUp, deliver
+
+    here.subscribe(hook)
+    here.finish()
+
+    wait = deliver(here.sender(), WakeUp(RUN_ID, "acme", "billing"), here.time.now + 5)
+
+    assert (0.0, []) == (wait, hook.arrivals)
