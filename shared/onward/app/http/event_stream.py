@@ -13,8 +13,9 @@
 
 The gateway passes an answer on when it is whole, so an answer ends with what there is, and
 EventSource reconnects by itself. It does so after an answer 200 only: what may pass by itself is
-therefore said in a comment. `end` has no id and no number: it is for clients that would take the
-204 for a failure, and tells them that they need not ask again.
+therefore said in a comment. `end` has no id, for it is no event: it saves who knows it the last
+question. Who does not, or lost its connection just before it, is told by the 204; who sees bodies
+only, by an empty one, which no other answer has.
 """
 
 from __future__ import annotations
