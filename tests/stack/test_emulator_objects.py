@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from functools import partial
+from hashlib import sha256
 from typing import TYPE_CHECKING
 from urllib.request import Request, urlopen
 
+import boto3
+import httpx
 import pytest
+from botocore.config import Config
 from botocore.exceptions import ClientError
+from onward.aws.blobs import Blob, Blobs
 
 from tests.stack.sandbox import Sandbox
 
@@ -53,3 +58,24 @@ def test_the_first_of_two_writers_of_an_object_wins(sandbox: Sandbox) -> None:
     with pytest.raises(ClientError, match="PreconditionFailed"):
         put(Body=b"second")
     assert sandbox.objects.get_object(Bucket="first", Key="a")["Body"].read() == b"first"
+
+
+@pytest.mark.parametrize(
+    ("body", "status"), [(b"body", 200), (b"BODY", 400), (b"bod", 403), (b"bodybody", 403)]
+)
+def test_an_upload_is_what_was_announced(sandbox: Sandbox, body: bytes, status: int) -> None:
+    """Length and digest are signed, and what differs from them is refused, as S3 does."""
+    sandbox.objects.create_bucket(Bucket=f"signed-{len(body)}-{status}")
+    signer = boto3.client(
+        "s3",
+        endpoint_url=sandbox.objects.meta.endpoint_url,
+        region_name=sandbox.objects.meta.region_name,
+        aws_access_key_id="test",
+        aws_secret_access_key="test",
+        config=Config(signature_version="s3v4", s3={"addressing_style": "path"}),
+    )
+    blob = Blob("upl_1", "a.txt", 4, "text/plain")
+    blobs = Blobs(signer, f"signed-{len(body)}-{status}", "acme")
+    link, headers = blobs.presign_put(blob, sha256(b"body").hexdigest())
+
+    assert status == httpx.put(link, content=body, headers=headers, trust_env=False).status_code

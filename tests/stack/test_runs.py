@@ -137,6 +137,16 @@ def test_a_key_that_comes_back_with_another_body_is_refused(onward: Onward) -> N
     assert "idempotency_key_reused" == refused.value.code
 
 
+def test_the_same_file_and_key_are_the_same_run(onward: Onward) -> None:
+    """A command that is repeated with its file uploads the same reference, so the body is equal."""
+
+    def again() -> str:
+        artifact = onward.upload("words.txt", b"to be or not to be")
+        return onward.submit(plan=chain(1), input=artifact, key="with-a-file")["run_id"]
+
+    assert again() == again()
+
+
 def test_a_plan_with_three_faults_hears_of_all_three(onward: Onward) -> None:
     """Unknown tool, missing step and cycle are named together."""
     plan = {
