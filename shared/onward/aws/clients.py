@@ -12,6 +12,7 @@ from typing import Any, Final
 CONNECT_SECONDS: Final = 2
 READ_SECONDS: Final = 10
 ATTEMPTS: Final = 3
+"""Tries in all, the first one included; `max_attempts` would count what comes after it."""
 
 FUNCTION_SECONDS: Final = 90
 """How long an invoked function may take to answer: longer than the time-out of `run_sandbox`."""
@@ -28,7 +29,7 @@ def client(service: str) -> Any:
     config = Config(
         connect_timeout=CONNECT_SECONDS,
         read_timeout=FUNCTION_SECONDS if invokes else READ_SECONDS,
-        retries={"mode": "standard", "total_max_attempts": 1 if invokes else ATTEMPTS + 1},
+        retries={"mode": "standard", "total_max_attempts": 1 if invokes else ATTEMPTS},
         tcp_keepalive=True,
         signature_version="s3v4" if service == "s3" else None,
         s3={"addressing_style": "path"} if service == "s3" else None,
