@@ -35,6 +35,9 @@ if TYPE_CHECKING:
     from infra.local.drills.stage import Refund
 
 AT_ONCE: Final = 8
+PAUSE: Final = 0.7
+"""Seconds between a client's questions."""
+
 RESTARTS: Final = (0.1, 0.25, 0.4, 0.55)
 """When the emulator is restarted, in parts of all runs."""
 
@@ -96,7 +99,7 @@ def main() -> None:
     up = stack.up(_free_port(), state, drills=True)
     try:
         with Onward(up.api_url, up.api_key) as onward, outside(state / "ledger.jsonl") as receiver:
-            held = _break(Round(Stage(up, onward, receiver), seed), options.runs)
+            held = _break(Round(Stage(up, onward, receiver, pause=PAUSE), seed), options.runs)
     finally:
         stack.down(state)
     sys.exit(0 if held else 1)

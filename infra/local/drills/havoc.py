@@ -29,7 +29,11 @@ FAULTY: Final = 0.12
 LATEST: Final = 1.0
 """Seconds that a write lands late: less than the tools say it takes everything to settle."""
 
-_PAUSES: Final = (0.3, 1.5)
+_TICKS: Final = (0.1, 0.3)
+_PATIENCE: Final = 5.0
+"""Seconds between strikes while no run ends. Starting a worker anew takes a busy machine seconds:
+a killer who is faster than that stops everything, and shows nothing."""
+
 _SLEEPS: Final = (0.5, 4.0)
 _KILLS: Final = 0.75
 
@@ -54,7 +58,10 @@ def faults(dice: random.Random) -> dict[str, dict[str, Any]]:
 
 @dataclass
 class Havoc:
-    """Breaks a stack until told to stop; `restart_at` says after how many ended runs to restart."""
+    """Breaks a stack until told to stop, about once a run.
+
+    `restart_at` says after how many ended runs to restart the emulator.
+    """
 
     state: Path
     dice: random.Random
@@ -80,23 +87,33 @@ class Havoc:
             workers.wake(process)
 
     def _rage(self) -> None:
-        while not self._over.wait(self.dice.uniform(*_PAUSES)):
+        struck, last = 0, time.monotonic()
+        while not self._over.wait(self.dice.uniform(*_TICKS)):
             self._wake()
-            if self.restart_at and self.ended() >= self.restart_at[0]:
+            ended = self.ended()
+            if self.restart_at and ended >= self.restart_at[0]:
                 self.restart_at.pop(0)
-                down(self.state)
-                up(None, self.state)
-                self._asleep.clear()
-                self.done["restarts"] += 1
-                continue
-            found = sorted(workers.workers(self.state, _ANY_FUNCTION))
-            if not found:
-                continue
-            victim = self.dice.choice(found)
-            if self.dice.random() < _KILLS:
-                self.done["kills"] += workers.end(victim)
-            else:
-                self.done["freezes"] += workers.freeze(victim)
+                self._restart()
+            elif struck < ended or time.monotonic() > last + _PATIENCE:
+                struck, last = struck + 1, time.monotonic()
+                self._strike()
+
+    def _restart(self) -> None:
+        down(self.state)
+        up(None, self.state)
+        self._asleep.clear()
+        self.done["restarts"] += 1
+
+    def _strike(self) -> None:
+        """Kill or freeze one worker, whichever function it runs and whether or not it is busy."""
+        found = sorted(workers.workers(self.state, _ANY_FUNCTION))
+        if not found:
+            return
+        victim = self.dice.choice(found)
+        if self.dice.random() < _KILLS:
+            self.done["kills"] += workers.end(victim)
+        else:
+            self.done["freezes"] += workers.freeze(victim)
 
     def _wake(self) -> None:
         """Let those go on that have been frozen for long enough, by us or by themselves."""

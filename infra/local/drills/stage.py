@@ -50,12 +50,17 @@ class Refund:
 
 @dataclass
 class Stage:
-    """One stack for one drill after the other; `quick` leaves repetitions out."""
+    """One stack for one drill after the other; `quick` leaves repetitions out.
+
+    With a `pause` (seconds) clients ask now and then instead of holding a question open each: on
+    a busy machine a worker for each of them would be what everything else waits for.
+    """
 
     stack: Stack
     onward: Onward
     outside: Outside
     quick: bool = False
+    pause: float = 0.0
     _events: dict[str, list[Event]] = field(default_factory=dict)
 
     @property
@@ -92,14 +97,15 @@ class Stage:
         deadline = time.monotonic() + seconds
         while (left := deadline - time.monotonic()) > 0:
             after = int(seen[-1]["sequence"]) if seen else 0
-            page = self._page(refund.run_id, after, min(left, _LONGEST_WAIT))
+            page = self._page(refund.run_id, after, 0 if self.pause else min(left, _LONGEST_WAIT))
             for event in page["events"]:
                 seen.append(event)
                 if until is not None and until(event):
                     return event
             if page["ended"] and len(seen) >= page["as_of_seq"]:
                 return None
-        raise Overdue(f"{refund.run_id} is {self.onward.get(refund.run_id)['status']}")
+            time.sleep(self.pause)
+        raise Overdue(f"{refund.run_id} did not move on for {seconds:g} s")
 
     def _page(self, run_id: str, after: int, wait: float) -> Page:
         """Ask for what comes after an event, as a client does that comes back again and again."""
@@ -116,7 +122,8 @@ class Stage:
             try:
                 return call()
             except OnwardProblem as problem:
-                if problem.status < _THEIRS or time.monotonic() > deadline:
+                passing = problem.retryable or problem.status >= _THEIRS
+                if not passing or time.monotonic() > deadline:
                     raise
             except ServiceUnreachable:
                 if time.monotonic() > deadline:
