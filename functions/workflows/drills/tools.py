@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any, Literal
 
 from onward.sdk import (
@@ -67,3 +68,24 @@ def run_code(ctx: StepContext, request: Code) -> Ran:
     """Run whatever code is given, in the sandbox."""
     value = ctx.sandbox(request.code, request.data, timeout=request.timeout, memory=request.memory)
     return Ran(value=value)
+
+
+class Told(BaseModel):
+    """Further steps as a JSON text: a plan's own template would fill in their references."""
+
+    steps: str
+
+
+class Planned(BaseModel):
+    """Steps to add to the run."""
+
+    steps: Any
+
+
+@tool(effect="read", timeout=30, expands=True)
+def plan_as_told(_ctx: StepContext, request: Told) -> Planned:
+    """Add the steps that are given, as a model might have planned them: badly."""
+    try:
+        return Planned(steps=json.loads(request.steps))
+    except ValueError as error:
+        raise InvalidInput(f"the steps are not JSON: {error}") from error
