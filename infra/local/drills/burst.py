@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import random
 import secrets
-import threading
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Final
 
-from infra.local import workers
 from infra.local.drills.finding import Finding, faults_of
+from infra.local.drills.havoc import Havoc
 from infra.local.drills.outside import ACTIONS
 
 if TYPE_CHECKING:
@@ -26,33 +25,22 @@ QUICK_RUNS: Final = 12
 AT_ONCE: Final = 8
 SECONDS: Final = 300.0
 
-_SHORTEST: Final = 0.5
-_LONGEST: Final = 2.0
-
 
 def rehearse(stage: Stage) -> Iterator[Finding]:
-    """Submit one after the other and kill a worker every second or so until the last has ended."""
+    """Submit one after the other and kill a worker about as often as a run ends."""
     seed = secrets.randbelow(10**6)
-    over = threading.Event()
-    deaths: list[int] = []
-    reaper = threading.Thread(target=_reap, args=(stage, random.Random(seed), over, deaths))  # noqa: S311
-    reaper.start()
-    try:
-        with ThreadPoolExecutor(AT_ONCE) as pool:
-            count = QUICK_RUNS if stage.quick else RUNS
-            ended = list(pool.map(lambda _: stage.finish(stage.submit(), SECONDS), range(count)))
-    finally:
-        over.set()
-        reaper.join()
-    yield _judge(stage, ended, len(deaths), seed)
-
-
-def _reap(stage: Stage, dice: random.Random, over: threading.Event, deaths: list[int]) -> None:
-    """Kill one worker after the other, chosen by the dice."""
-    while not over.wait(dice.uniform(_SHORTEST, _LONGEST)):
-        found = sorted(stage.workers())
-        if found and workers.end(dice.choice(found)):
-            deaths.append(1)
+    ended: list[Watched] = []
+    havoc = Havoc(
+        state=stage.state,
+        dice=random.Random(seed),  # noqa: S311 - to be repeatable
+        ended=lambda: len(ended),
+        target=stage.stack.outputs["ExecuteStepFunction"],
+        kills=1.0,
+    )
+    with havoc, ThreadPoolExecutor(AT_ONCE) as pool:
+        count = QUICK_RUNS if stage.quick else RUNS
+        list(pool.map(lambda _: ended.append(stage.finish(stage.submit(), SECONDS)), range(count)))
+    yield _judge(stage, ended, havoc.done["kills"], seed)
 
 
 def _judge(stage: Stage, ended: list[Watched], deaths: int, seed: int) -> Finding:

@@ -20,7 +20,7 @@ _READS: Final = ("order", "stock", "document", "decide")
 _WRITES: Final = ("number", "release", "book", "notify", "account", "close")
 _ANYWHERE: Final = ("die_before", "row_lock", "rate_limit")
 _SENT: Final = ("die_after_send", "lost_reply", "late_landing", "slow")
-_ANY_FUNCTION: Final = "_worker.py"
+ANY_FUNCTION: Final = "_worker.py"
 """What the command line of every worker ends with, whichever function it runs."""
 
 FAULTY: Final = 0.12
@@ -35,7 +35,6 @@ _PATIENCE: Final = 5.0
 a killer who is faster than that stops everything, and shows nothing."""
 
 _SLEEPS: Final = (0.5, 4.0)
-_KILLS: Final = 0.75
 
 
 def faults(dice: random.Random) -> dict[str, dict[str, Any]]:
@@ -60,13 +59,16 @@ def faults(dice: random.Random) -> dict[str, dict[str, Any]]:
 class Havoc:
     """Breaks a stack until told to stop, about once a run.
 
-    `restart_at` says after how many ended runs to restart the emulator.
+    `restart_at` says after how many ended runs to restart the emulator, `target` which function's
+    workers are struck, and `kills` which part of the strikes kill; the others freeze.
     """
 
     state: Path
     dice: random.Random
     ended: Callable[[], int]
-    restart_at: list[int]
+    restart_at: list[int] = field(default_factory=list)
+    target: str = ANY_FUNCTION
+    kills: float = 0.75
     done: Counter[str] = field(default_factory=Counter)
     _over: threading.Event = field(default_factory=threading.Event)
     _asleep: dict[int, float] = field(default_factory=dict)
@@ -83,7 +85,7 @@ class Havoc:
         self._over.set()
         if self._thread is not None:
             self._thread.join()
-        for process in workers.frozen(self.state, _ANY_FUNCTION):
+        for process in workers.frozen(self.state, ANY_FUNCTION):
             workers.wake(process)
 
     def _rage(self) -> None:
@@ -105,12 +107,12 @@ class Havoc:
         self.done["restarts"] += 1
 
     def _strike(self) -> None:
-        """Kill or freeze one worker, whichever function it runs and whether or not it is busy."""
-        found = sorted(workers.workers(self.state, _ANY_FUNCTION))
+        """Kill or freeze one worker, whether or not it is busy."""
+        found = sorted(workers.workers(self.state, self.target))
         if not found:
             return
         victim = self.dice.choice(found)
-        if self.dice.random() < _KILLS:
+        if self.dice.random() < self.kills:
             self.done["kills"] += workers.end(victim)
         else:
             self.done["freezes"] += workers.freeze(victim)
@@ -118,7 +120,7 @@ class Havoc:
     def _wake(self) -> None:
         """Let those go on that have been frozen for long enough, by us or by themselves."""
         now = time.monotonic()
-        for process in workers.frozen(self.state, _ANY_FUNCTION):
+        for process in workers.frozen(self.state, ANY_FUNCTION):
             due = self._asleep.setdefault(process, now + self.dice.uniform(*_SLEEPS))
             if now >= due:
                 workers.wake(process)
