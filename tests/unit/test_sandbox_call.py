@@ -13,7 +13,7 @@ from botocore.response import StreamingBody
 from botocore.stub import Stubber
 from onward.app.classify import classify
 from onward.app.run_code import RemoteSandbox
-from onward.aws.clients import FUNCTION_SECONDS, client
+from onward.aws.clients import ATTEMPTS, FUNCTION_SECONDS, client
 from onward.aws.functions import Function
 from onward.sdk import CodeFailed, InvalidInput, SandboxUnavailable
 
@@ -103,4 +103,4 @@ def test_the_call_waits_for_the_function_and_is_made_once(monkeypatch: pytest.Mo
     config = client("lambda").meta.config
 
     assert (FUNCTION_SECONDS, 1) == (config.read_timeout, config.retries["total_max_attempts"])
-    assert 4 == client("dynamodb").meta.config.retries["total_max_attempts"]
+    assert ATTEMPTS == client("dynamodb").meta.config.retries["total_max_attempts"]
