@@ -6,7 +6,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from aws_cdk import CfnOutput, Stack
+from aws_cdk import Stack
 from aws_cdk import aws_lambda as lambda_
 from onward.settings import Settings
 
@@ -17,8 +17,10 @@ from infra.driver import Driven, Driver
 from infra.function import ARCHITECTURE, RUNTIME, Function, Package, let_invoke
 from infra.http import TIMEOUT as HTTP_TIMEOUT
 from infra.http import Http
+from infra.live import MESSAGE_TIMEOUT, PUSH_TIMEOUT, Handlers, Live, Wakes, let_follow_runs
 from infra.models import let_ask
 from infra.outbox import NOTIFY_TIMEOUT, START_TIMEOUT, Outbox
+from infra.outputs import write_outputs
 from infra.patrol import TIMEOUT as PATROL_TIMEOUT
 from infra.patrol import Patrol
 from infra.state import State
@@ -26,6 +28,7 @@ from infra.state import State
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from aws_cdk import aws_sqs as sqs
     from constructs import Construct
 
 SANDBOX_TIMEOUT: Final = 85
@@ -55,13 +58,15 @@ class OnwardStack(Stack):
         self.functions: Final[list[Function]] = []
         self.state: Final = State(self, "State", keep=self._context("state") != "destroy")
         self.outbox: Final = Outbox(self, "Outbox")
+        self.wakes: Final = Wakes(self, "Wakes")
+        self.live: Final = Live(self, "Sockets")
         self._function_package: Final = self._package()
         self.run_sandbox: Final = self._function(
             "run_sandbox", {}, timeout=SANDBOX_TIMEOUT, memory=1024
         )
         self.driven: Final = self._driven()
         self.driver: Final = Driver(self, "Driver", self.driven)
-        self._version: Final = self.driven.execute_step.current_version.function_arn
+        self.version: Final = self.driven.execute_step.current_version.function_arn
         self.patrol: Final = Patrol(self, "Rounds")
         self.patrol_function: Final = self._function(
             "patrol",
@@ -79,11 +84,13 @@ class OnwardStack(Stack):
             "http_api",
             self._tables()
             | {
-                "execute_step_version": self._version,
+                "execute_step_version": self.version,
                 "patrol_function": self.patrol_function.function_arn,
                 "notify_queue_url": self.outbox.notify.queue_url,
                 "notify_dead_url": self.outbox.notify_dead.queue_url,
                 "allow_local_endpoints": self._local_endpoints(),
+                "cursors_table": self.state.cursors.table_name,
+                "socket_url": self.live.stage.url,
             },
             timeout=HTTP_TIMEOUT,
         )
@@ -97,6 +104,7 @@ class OnwardStack(Stack):
             {
                 "start_queue_url": self.outbox.start.queue_url,
                 "notify_queue_url": self.outbox.notify.queue_url,
+                "live_queue_url": self.wakes.queue.queue_url,
                 "runs_table": self.state.runs.table_name,
             },
             timeout=30,
@@ -110,13 +118,25 @@ class OnwardStack(Stack):
             },
             timeout=NOTIFY_TIMEOUT,
         )
+        self.sockets: Final = self._socket_functions()
+        self.push_events: Final = self._function(
+            "push_events",
+            {
+                "runs_table": self.state.runs.table_name,
+                "artifacts_bucket": self.state.artifacts.bucket_name,
+                "cursors_table": self.state.cursors.table_name,
+                "live_queue_url": self.wakes.queue.queue_url,
+                "socket_url": self.live.stage.url,
+            },
+            timeout=PUSH_TIMEOUT,
+        )
         self.http: Final = Http(self, "Http", self.http_api)
         self.alarms: Final = Alarms(self, "Alarms", email=self._context("email"))
         self.dashboard: Final = Dashboard(self, "Dashboard")
         self._connect()
         self._grant()
         self._watch()
-        self._output()
+        write_outputs(self)
 
     def _driven(self) -> Driven:
         return Driven(
@@ -134,6 +154,20 @@ class OnwardStack(Stack):
             recover=self._function("recover", self._ending(), timeout=60),
             settle=self._function("settle", self._ending(), timeout=60),
             park=self._function("park", self._data(), timeout=60),
+        )
+
+    def _socket_functions(self) -> Handlers:
+        cursors = {"cursors_table": self.state.cursors.table_name}
+        message = cursors | {
+            "runs_table": self.state.runs.table_name,
+            "live_queue_url": self.wakes.queue.queue_url,
+            "socket_url": self.live.stage.url,
+        }
+        return Handlers(
+            authorize=self._function("authorize", cursors, timeout=10),
+            connect=self._function("ws_connect", cursors, timeout=MESSAGE_TIMEOUT),
+            message=self._function("ws_message", message, timeout=MESSAGE_TIMEOUT),
+            disconnect=self._function("ws_disconnect", cursors, timeout=MESSAGE_TIMEOUT),
         )
 
     def _function(
@@ -200,6 +234,11 @@ class OnwardStack(Stack):
         self.driver.let_answer(self.patrol_function)
         self.outbox.start.grant_send_messages(self.patrol_function)
         self.patrol.call(self.patrol_function, self.driver)
+        self.live.route(self.sockets)
+        self.live.let_post(self.sockets.message, self.push_events)
+        self.wakes.consume(self.push_events)
+        for waker in (self.publish_outbox, self.sockets.message):
+            self.wakes.queue.grant_send_messages(waker)
 
     def _grant(self) -> None:
         driven = self.driven
@@ -213,55 +252,26 @@ class OnwardStack(Stack):
         self.state.let_store(self.http_api, self.patrol_function, *deciding)
         self.state.let_fetch(self.start_run)
         self.state.let_remember(self.http_api, driven.execute_step)
+        let_follow_runs(self.state, self.sockets, self.push_events)
+        self.state.let_follow(self.http_api, "Put")
         let_ask(driven.execute_step, Settings(model_id=self._context("model")).model_names)
         let_invoke(driven.execute_step, self.run_sandbox)
         let_invoke(self.http_api, self.patrol_function)
 
     def _watch(self) -> None:
-        self.alarms.watch_dead_letters(*self.outbox.dead_letters)
+        self.alarms.watch_dead_letters(*self.outbox.dead_letters, self.wakes.dead)
         self.alarms.watch_functions(self.driven.execute_step, self.functions)
         self.alarms.watch_stream(self.publish_outbox)
         self.alarms.watch_driver(self.driver)
         self.alarms.watch_runs()
         self.dashboard.show_runs()
-        self.dashboard.show_delivery(
-            self.publish_outbox,
-            (self.outbox.start, self.outbox.notify, *self.outbox.dead_letters),
-        )
+        self.dashboard.show_delivery(self.publish_outbox, self._queues())
         self.dashboard.show_functions(self.functions)
         self.dashboard.show_driver(self.driver, self.http)
 
-    def _output(self) -> None:
-        values = {
-            "ApiId": self.http.api.api_id,
-            "ApiUrl": self.http.api.api_endpoint,
-            "RunsTable": self.state.runs.table_name,
-            "IdempotencyTable": self.state.idempotency.table_name,
-            "ArtifactsBucket": self.state.artifacts.bucket_name,
-            "StartQueueUrl": self.outbox.start.queue_url,
-            "StartDeadUrl": self.outbox.start_dead.queue_url,
-            "NotifyQueueUrl": self.outbox.notify.queue_url,
-            "NotifyDeadUrl": self.outbox.notify_dead.queue_url,
-            "StreamDeadUrl": self.outbox.stream_dead.queue_url,
-            "AlarmTopicArn": self.alarms.topic.topic_arn,
-            "DriverArn": self.driver.machine.state_machine_arn,
-            "ExecuteStepVersion": self._version,
-        }
-        functions = {
-            "HttpApiFunction": self.http_api,
-            "StartRunFunction": self.start_run,
-            "ExecuteStepFunction": self.driven.execute_step,
-            "RecoverFunction": self.driven.recover,
-            "SettleFunction": self.driven.settle,
-            "ParkFunction": self.driven.park,
-            "PublishOutboxFunction": self.publish_outbox,
-            "NotifyFunction": self.notify,
-            "RunSandboxFunction": self.run_sandbox,
-            "PatrolFunction": self.patrol_function,
-        }
-        named = {name: function.function_name for name, function in functions.items()}
-        for name, value in (values | named).items():
-            CfnOutput(self, name, value=value)
+    def _queues(self) -> tuple[sqs.Queue, ...]:
+        outbox, wakes = self.outbox, self.wakes
+        return (outbox.start, outbox.notify, wakes.queue, *outbox.dead_letters, wakes.dead)
 
     def _context(self, name: str) -> str:
         return str(self.node.try_get_context(f"onward:{name}") or "")

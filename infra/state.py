@@ -1,4 +1,4 @@
-"""What must outlive everything else: the runs, the idempotency records and the artifacts."""
+"""What must outlive everything else: the runs, the records, the cursors and the artifacts."""
 
 from __future__ import annotations
 
@@ -28,6 +28,8 @@ _COMMIT: Final = (
 )
 """What reading and committing needs: no scan, and no deletion, which is left to the expiry."""
 
+_READ: Final = ("dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:Query")
+
 _REMEMBER: Final = (
     "dynamodb:GetItem",
     "dynamodb:PutItem",
@@ -43,7 +45,7 @@ _STRING: Final = dynamodb.AttributeType.STRING
 
 
 class State(Construct):
-    """Two tables and a bucket. With `keep` they survive the destruction of the stack."""
+    """Three tables and a bucket. With `keep` they survive the destruction of the stack."""
 
     def __init__(self, scope: Construct, identifier: str, *, keep: bool) -> None:
         super().__init__(scope, identifier)
@@ -58,6 +60,7 @@ class State(Construct):
             point_in_time_recovery_specification=_recovery(),
             removal_policy=self._removal,
         )
+        self.cursors: Final = self._cursors_table()
         self.artifacts: Final = self._artifacts_bucket()
 
     def let_commit(self, *functions: Function) -> None:
@@ -89,6 +92,16 @@ class State(Construct):
         for function in functions:
             _grant(function, _REMEMBER, self.idempotency.table_arn)
 
+    def let_read_runs(self, function: Function) -> None:
+        """Let a function read runs and change nothing of them."""
+        _grant(function, _READ, self.runs.table_arn)
+
+    def let_follow(self, function: Function, *verbs: str) -> None:
+        """Let a function do some things, such as "Put", with single cursors and tickets."""
+        actions = [f"dynamodb:{verb}Item" for verb in verbs if verb != "Query"]
+        actions += ["dynamodb:Query"] * ("Query" in verbs)
+        _grant(function, actions, self.cursors.table_arn)
+
     def let_fetch(self, *functions: Function) -> None:
         """Let functions get artifacts and large payloads, and learn that one is missing.
 
@@ -111,6 +124,18 @@ class State(Construct):
             f"IAM5[Resource::<{logical_id(self.artifacts)}.Arn>/*]",
             "An object is named after its tenant and its content, so its key is known only when it"
             " is written; the code can name nothing outside the run's tenant.",
+        )
+
+    def _cursors_table(self) -> dynamodb.Table:
+        return dynamodb.Table(
+            self,
+            "Cursors",
+            partition_key=dynamodb.Attribute(name="pk", type=_STRING),
+            sort_key=dynamodb.Attribute(name="sk", type=_STRING),
+            time_to_live_attribute="expires_at",
+            billing_mode=dynamodb.BillingMode.PAY_PER_REQUEST,
+            point_in_time_recovery_specification=_recovery(),
+            removal_policy=self._removal,
         )
 
     def _runs_table(self) -> dynamodb.Table:

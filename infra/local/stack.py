@@ -11,6 +11,7 @@ import os
 import secrets
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
 
 from infra.local import assembly, emulator
 from infra.local.deploy import client, deploy
@@ -67,9 +68,11 @@ def up(port: int | None, state: Path, *, drills: bool | None = None) -> Stack:
         outputs = deploy(built, running.endpoint)
         key = known.api_key if known else new_key()
         _grant(running, outputs["RunsTable"], key)
+        stage = urlsplit(outputs["SocketUrl"]).path
+        here = f"{running.endpoint}/_aws/execute-api"
         stack = Stack(
-            api_url=f"{running.endpoint}/_aws/execute-api/{outputs['ApiId']}",
-            ws_url="",
+            api_url=f"{here}/{outputs['ApiId']}",
+            ws_url=f"{here.replace('http', 'ws', 1)}/{outputs['SocketApiId']}{stage}",
             endpoint_url=running.endpoint,
             api_key=key,
             state_dir=str(state),

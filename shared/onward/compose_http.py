@@ -16,6 +16,8 @@ from onward.aws.idempotency import Once
 from onward.aws.incidents import Incidents
 from onward.aws.retention import Retention
 from onward.aws.run_index import RunIndex
+from onward.aws.socket_tickets import SocketTickets
+from onward.aws.sockets import reachable
 from onward.aws.tenants import Tenants
 from onward.compose import blobs, drive, wake_driver
 from onward.compose_notify import downstream
@@ -34,11 +36,13 @@ def api() -> Api:
         drive=drive(NAME),
         incidents=Incidents(dynamodb, held.runs_table),
         tenants=Tenants(dynamodb, held.runs_table),
+        tickets=SocketTickets(dynamodb, held.cursors_table),
         blobs=lambda tenant: blobs(held, tenant),
         index=RunIndex(dynamodb, held.runs_table),
         once=Once(dynamodb, held.idempotency_table, "submit_run", KEY_SECONDS),
         catalogue=catalogue,
         worker=held.execute_step_version,
+        socket_url=reachable(held.socket_url),
         clock=time.time,
         sleep=time.sleep,
         chance=random.random,

@@ -26,6 +26,7 @@ def outlets() -> Outlets:
     return Outlets(
         start=start_queue("publish_outbox"),
         notify=Queue(client("sqs"), held.notify_queue_url),
+        live=Queue(client("sqs"), held.live_queue_url),
         subscribers=Subscribers(Endpoints(client("dynamodb"), held.runs_table), time.time),
     )
 

@@ -26,6 +26,8 @@ FUNCTION_FIELDS: Final[Mapping[str, frozenset[str]]] = {
         "notify_queue_url",
         "notify_dead_url",
         "allow_local_endpoints",
+        "cursors_table",
+        "socket_url",
     },
     "start_run": _DATA | {"driver_arn"},
     "execute_step": _DATA
@@ -34,7 +36,9 @@ FUNCTION_FIELDS: Final[Mapping[str, frozenset[str]]] = {
     "recover": _DATA | {"notify_queue_url"},
     "settle": _DATA | {"notify_queue_url"},
     "park": _DATA,
-    "publish_outbox": frozenset({"start_queue_url", "notify_queue_url", "runs_table"}),
+    "publish_outbox": frozenset(
+        {"start_queue_url", "notify_queue_url", "live_queue_url", "runs_table"}
+    ),
     "notify": frozenset({"runs_table", "notify_queue_url", "allow_local_endpoints"}),
     "patrol": _DATA
     | {
@@ -44,6 +48,13 @@ FUNCTION_FIELDS: Final[Mapping[str, frozenset[str]]] = {
         "patrol_parameter",
         "retention_days",
     },
+    "authorize": frozenset({"cursors_table"}),
+    "ws_connect": frozenset({"cursors_table"}),
+    "ws_message": frozenset({"runs_table", "cursors_table", "live_queue_url", "socket_url"}),
+    "ws_disconnect": frozenset({"cursors_table"}),
+    "push_events": frozenset(
+        {"runs_table", "artifacts_bucket", "cursors_table", "live_queue_url", "socket_url"}
+    ),
 }
 """Which function is given which fields. The template fills exactly these.
 
@@ -65,9 +76,12 @@ class Settings:
     runs_table: str = ""
     idempotency_table: str = ""
     artifacts_bucket: str = ""
+    cursors_table: str = ""
     start_queue_url: str = ""
     notify_queue_url: str = ""
     notify_dead_url: str = ""
+    live_queue_url: str = ""
+    socket_url: str = ""
     driver_arn: str = ""
     execute_step_version: str = ""
     sandbox_function: str = ""

@@ -78,7 +78,8 @@ def test_a_queue_outwaits_its_consumer_and_buries_late(template: Template) -> No
         timeout = functions[target(mapping["FunctionName"])]["Properties"]["Timeout"]
         assert queue["VisibilityTimeout"] >= 6 * timeout
         # Deliveries have three tries, and both a patrol and a redrive behind them.
-        tries = MAX_RECEIVES if "FifoQueue" in queue else 5
+        notifies = target(mapping["FunctionName"]).startswith("Notify")
+        tries = MAX_RECEIVES if notifies else 5
         assert queue["RedrivePolicy"]["maxReceiveCount"] == tries
         assert mapping["ScalingConfig"]["MaximumConcurrency"] >= 2
 
@@ -86,14 +87,15 @@ def test_a_queue_outwaits_its_consumer_and_buries_late(template: Template) -> No
 def test_wake_ups_are_ordered_by_run_and_endpoint_and_by_nothing_else(template: Template) -> None:
     """High throughput; a queue's dead letters are of its own kind; one message an invocation."""
     ordered = {name: q for name, q in queues(template).items() if "FifoQueue" in q}
-    assert sorted(name.removeprefix("Outbox")[:6] for name in ordered) == ["Notify", "Notify"]
+    kinds = sorted(name.removeprefix("Outbox").removeprefix("Wakes")[:4] for name in ordered)
+    assert kinds == ["Live", "Live", "Noti", "Noti"]
     for queue in ordered.values():
         assert queue["DeduplicationScope"] == "messageGroup"
         assert queue["FifoThroughputLimit"] == "perMessageGroupId"
         assert "ContentBasedDeduplication" not in queue
         if "RedrivePolicy" in queue:
             assert target(queue["RedrivePolicy"]["deadLetterTargetArn"]) in ordered
-    (mapping,) = (m for m in mappings(template, "sqs") if target(m["EventSourceArn"]) in ordered)
+    (mapping,) = (m for m in mappings(template, "sqs") if "Notify" in target(m["EventSourceArn"]))
     assert mapping["BatchSize"] == 1
 
 
@@ -120,23 +122,24 @@ def test_dead_letters_are_kept_as_long_as_possible(template: Template) -> None:
         assert queues(template)[name]["MessageRetentionPeriod"] == 1_209_600
 
 
-def test_the_api_is_throttled(template: Template) -> None:
+def test_both_apis_are_throttled(template: Template) -> None:
     """One caller cannot use up the account's concurrency."""
-    (stage,) = of_type(template, "ApiGatewayV2::Stage").values()
-    limits = stage["Properties"]["DefaultRouteSettings"]
-    assert 0 < limits["ThrottlingRateLimit"] <= limits["ThrottlingBurstLimit"]
+    stages = of_type(template, "ApiGatewayV2::Stage").values()
+    assert 2 == len(stages)
+    for stage in stages:
+        limits = stage["Properties"]["DefaultRouteSettings"]
+        assert 0 < limits["ThrottlingRateLimit"] <= limits["ThrottlingBurstLimit"]
 
 
 def test_requests_are_logged_without_what_may_be_secret(template: Template) -> None:
     """Neither query strings, which carry tickets, nor headers, which carry keys."""
-    (stage,) = of_type(template, "ApiGatewayV2::Stage").values()
-    settings = stage["Properties"]["AccessLogSettings"]
-    logged = set(json.loads(settings["Format"]).values())
+    for stage in of_type(template, "ApiGatewayV2::Stage").values():
+        settings = stage["Properties"]["AccessLogSettings"]
+        group = template["Resources"][target(settings["DestinationArn"])]
+        logged = set(json.loads(settings["Format"]).values())
 
-    assert (
-        template["Resources"][target(settings["DestinationArn"])]["Type"] == "AWS::Logs::LogGroup"
-    )
-    assert {"$context.path", "$context.status", "$context.identity.sourceIp"} <= logged
-    for value in logged:
-        assert value.startswith("$context.")
-        assert not any(word in value for word in ("query", "header", "authorizer", "routeKey"))
+        assert "AWS::Logs::LogGroup" == group["Type"]
+        assert {"$context.status", "$context.identity.sourceIp"} <= logged
+        for value in logged:
+            assert value.startswith("$context.")
+            assert not any(word in value for word in ("query", "header", "authorizer", "routeKey"))

@@ -103,12 +103,13 @@ def test_only_actions_without_resources_name_all_resources(template: Template) -
 @pytest.mark.parametrize(
     ("action", "functions"),
     [
-        ("s3:GetObject", {"StartRun", *DECIDERS}),
+        ("s3:GetObject", {"StartRun", "PushEvents", *DECIDERS}),
         ("s3:PutObject", DECIDERS),
-        ("s3:ListBucket", {"StartRun", *DECIDERS}),
-        ("dynamodb:UpdateItem", {"Notify", "StartRun", *DECIDERS}),
-        ("sqs:SendMessage", {"PublishOutbox", *(DECIDERS - {"Park"})}),
-        ("sqs:ReceiveMessage", {"HttpApi", "Notify", "StartRun"}),
+        ("s3:ListBucket", {"StartRun", "PushEvents", *DECIDERS}),
+        ("dynamodb:UpdateItem", {"Notify", "StartRun", "PushEvents", "WsMessage", *DECIDERS}),
+        ("sqs:SendMessage", {"PublishOutbox", "WsMessage", *(DECIDERS - {"Park"})}),
+        ("sqs:ReceiveMessage", {"HttpApi", "Notify", "PushEvents", "StartRun"}),
+        ("execute-api:ManageConnections", {"PushEvents", "WsMessage"}),
         ("states:StopExecution", {"Patrol"}),
     ],
 )

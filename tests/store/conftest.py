@@ -29,6 +29,7 @@ from onward.aws.retention import Retention
 from onward.aws.run_index import RunIndex
 from onward.aws.run_reader import RunReader
 from onward.aws.run_store import RunStore
+from onward.aws.socket_tickets import SocketTickets
 from onward.aws.tenants import Tenants
 from onward.aws.webhooks import request
 from onward.observability import log
@@ -42,7 +43,7 @@ PROJECTED: dict[str, dict[str, Any]] = {
     },
     "due": {"ProjectionType": "KEYS_ONLY"},
 }
-RUNS, IDEMPOTENCY, BUCKET = "runs", "idempotency", "artifacts"
+RUNS, IDEMPOTENCY, CURSORS, BUCKET = "runs", "idempotency", "cursors", "artifacts"
 NOTIFY, NOTIFY_DEAD = "notify.fifo", "notify-dead.fifo"
 NOW = 1_764_450_000.0
 
@@ -130,11 +131,13 @@ def new_service(dynamodb: Any, time: Time) -> Service:
         ),
         incidents=Incidents(dynamodb, RUNS),
         tenants=Tenants(dynamodb, RUNS),
+        tickets=SocketTickets(dynamodb, CURSORS),
         blobs=lambda tenant: Blobs(s3, BUCKET, tenant),
         index=RunIndex(dynamodb, RUNS),
         once=once,
         catalogue=catalogue,
         worker="arn:aws:lambda:eu-central-1:123456789012:function:execute_step:1",
+        socket_url="wss://sockets.example/live",
         clock=time.clock,
         sleep=time.sleep,
         chance=lambda: 0.5,
@@ -217,6 +220,12 @@ def make_tables(dynamodb: Any) -> None:
                 "due": ("due_shard", "due_at"),
             }.items()
         ],
+    )
+    dynamodb.create_table(
+        TableName=CURSORS,
+        BillingMode="PAY_PER_REQUEST",
+        AttributeDefinitions=[{"AttributeName": n, "AttributeType": "S"} for n in ("pk", "sk")],
+        KeySchema=_schema("pk", "sk"),
     )
     dynamodb.create_table(
         TableName=IDEMPOTENCY,

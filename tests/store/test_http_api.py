@@ -16,7 +16,7 @@ from onward.settings import FUNCTION_FIELDS, settings, variable
 
 from tests import faults
 from tests.store.caller import Caller
-from tests.store.conftest import BUCKET, IDEMPOTENCY, RUNS, Time, caller, issue
+from tests.store.conftest import BUCKET, CURSORS, IDEMPOTENCY, RUNS, Time, caller, issue
 
 HELLO: dict[str, Any] = {"workflow": "speak", "input": {"text": "hi"}}
 PROBLEM = "application/problem+json"
@@ -34,6 +34,8 @@ def deployed(aws: None, service: Service, monkeypatch: pytest.MonkeyPatch) -> It
         "notify_queue_url": "notify",
         "notify_dead_url": "notify-dead",
         "allow_local_endpoints": "0",
+        "cursors_table": CURSORS,
+        "socket_url": "wss://abc.execute-api.eu-central-1.amazonaws.com/live",
         "drills": "0",
     }
     assert FUNCTION_FIELDS["http_api"] == values.keys()

@@ -49,10 +49,7 @@ class Downstream:
 
     def status(self, run: Run) -> SyncStatus:
         """Return what our own books say."""
-        theirs = concerned(self.endpoints.of(run.tenant), run)
-        if not theirs:
-            return SyncStatus.NOT_APPLICABLE
-        return sync_status(run, theirs, self.deliveries.of_run(run.run_id))
+        return our_books(self.endpoints, self.deliveries, run)
 
     def verified(self, run: Run) -> SyncStatus:
         """Ask every endpoint that can be asked how far it has got; never raises.
@@ -103,6 +100,14 @@ class Downstream:
         if reply.status == _UNHEARD_OF:
             return 0
         return _sequence(reply.body) if reply.status == _OK else None
+
+
+def our_books(endpoints: Endpoints, deliveries: Deliveries, run: Run) -> SyncStatus:
+    """Return whether everybody has heard of a run, as far as we know ourselves."""
+    theirs = concerned(endpoints.of(run.tenant), run)
+    if not theirs:
+        return SyncStatus.NOT_APPLICABLE
+    return sync_status(run, theirs, deliveries.of_run(run.run_id))
 
 
 def _sequence(body: bytes) -> int | None:

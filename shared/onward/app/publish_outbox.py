@@ -6,6 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from onward.app.wake_live import live_wake_up
 from onward.app.wake_notify import wake_up
 from onward.domain.delivery import ENDS
 
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from onward.aws.queues import Queue
 
 RUN_PREFIX = "RUN#"
+_SOCKETS = ""
+"""Stands for all sockets of a run among the endpoints that were told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +27,7 @@ class Outlets:
 
     start: Queue
     notify: Queue
+    live: Queue
     subscribers: Subscribers
 
 
@@ -33,7 +37,8 @@ def publish_outbox(records: Sequence[dict[str, Any]], outlets: Outlets) -> str |
     The first record that cannot be sent is reported and nothing after it is tried: a later
     record must not overtake it (powertools-lambda-python#2850 goes on and sends twice). An
     endpoint is woken once a batch for a run, at the first record that it is to hear of, under
-    the number of the last one: it reads the log itself, which is all there by now.
+    the number of the last one: it reads the log itself, which is all there by now. So are a run's
+    sockets, whether or not somebody listens: only the pusher knows.
     """
     last = _last(records)
     told: set[tuple[str, str]] = set()
@@ -54,9 +59,13 @@ def _publish(
     start = start_message(image)
     if start is not None:
         outlets.start.send([start])
+    run_id = _run(image)
+    if (run_id, _SOCKETS) not in told:
+        outlets.live.send_ordered([live_wake_up(run_id, f"{run_id}/{last[run_id]}")])
+        told.add((run_id, _SOCKETS))
     if "tenant" not in image:
         return  # written by a release from before there were endpoints
-    run_id, tenant, kind = _run(image), image["tenant"]["S"], image["type"]["S"]
+    tenant, kind = image["tenant"]["S"], image["type"]["S"]
     woken = [
         endpoint.endpoint_id
         for endpoint in outlets.subscribers.of(tenant)

@@ -16,7 +16,7 @@ from onward.domain.model import RunStatus, StepStatus
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from onward.app.service import Reading
+    from onward.app.service import Looking, Reading
     from onward.domain.effects import Effect
     from onward.domain.model import PlannedStep, Run, Step
 
@@ -42,7 +42,7 @@ class _Rows:
     effects: list[Effect] = field(default_factory=list)
 
 
-def find_run(service: Reading, tenant: str, run_id: str) -> Run:
+def find_run(service: Looking, tenant: str, run_id: str) -> Run:
     """Return a run row; raises RunNotFound also for another tenant's."""
     run = service.reader.run(run_id) if RUN_ID.fullmatch(run_id) else None
     if run is None or run.tenant != tenant:

@@ -9,7 +9,7 @@ from onward.aws.codec import iso
 from onward.domain.errors import CursorExpired
 
 if TYPE_CHECKING:
-    from onward.app.service import Service
+    from onward.app.service import Reading, Service
     from onward.domain.model import Event, Run
 
 MAX_WAIT: Final = 20.0
@@ -34,16 +34,26 @@ def replay_events(
     pause = _FIRST_PAUSE
     while True:
         run = find_run(service, tenant, run_id)
-        if after < run.seq and is_expired(run, service.clock()):
-            text = f"the events are no longer kept; the run stands at {run.seq}"
-            raise CursorExpired(text, run.seq)
-        found = service.reader.events(run_id, after, limit) if run.seq > after else []
+        found = read_log(service, run, after, limit)
         ended = run.status.ended and (found[-1].seq if found else after) >= run.seq
         left = until - service.clock()
         if found or ended or left <= 0:
             return _page(run, found, after, ended=ended)
         service.sleep(min(pause, left))
         pause = min(_LAST_PAUSE, pause * _GROWTH)
+
+
+def read_log(service: Reading, run: Run, after: int, limit: int) -> list[Event]:
+    """Return the dense events after `after`: what is behind every page and every socket.
+
+    Raises CursorExpired for a position before what is kept of the log.
+    """
+    if run.seq <= after:
+        return []
+    if is_expired(run, service.clock()):
+        text = f"the events are no longer kept; the run stands at {run.seq}"
+        raise CursorExpired(text, run.seq)
+    return service.reader.events(run.run_id, after, limit)
 
 
 def cloud_event(run_id: str, event: Event) -> dict[str, Any]:

@@ -63,10 +63,8 @@ def _checked(body: Json) -> str:
         raise InvalidRequest("the body is a JSON object", (Fault("", "not an object"),))
     faults = [Fault(pointer(key), f"unknown key {key!r}") for key in sorted(body.keys() - _KEYS)]
     use, run_id = body.get("use"), body.get("run_id")
-    if use == "ws":
-        faults.append(Fault("/use", 'tickets for a WebSocket ("ws") are not available yet'))
-    elif use != "sse":
-        faults.append(Fault("/use", 'use is "sse"'))
+    if use != "sse":
+        faults.append(Fault("/use", 'use is "sse" or "ws"'))
     if not isinstance(run_id, str):
         faults.append(Fault("/run_id", "run_id is the id of a run"))
     if faults or not isinstance(run_id, str):

@@ -19,16 +19,21 @@ if TYPE_CHECKING:
     from onward.aws.run_index import RunIndex
     from onward.aws.run_reader import RunReader
     from onward.aws.run_store import RunStore
+    from onward.aws.socket_tickets import SocketTickets
     from onward.aws.tenants import Tenants
     from onward.sdk.catalogue import Catalogue
 
 
-class Reading(Protocol):
-    """What reading runs takes."""
+class Looking(Protocol):
+    """What looking at runs takes."""
 
     @property
     def reader(self) -> RunReader:
         """Where runs are read."""
+
+
+class Reading(Looking, Protocol):
+    """What reading their large payloads takes as well."""
 
     @property
     def clock(self) -> Callable[[], float]:
@@ -43,18 +48,21 @@ class Reading(Protocol):
 class Service:
     """The stores and the catalogue, and the world's clock, sleep, chance and entropy.
 
-    `worker` is the version of execute_step that new runs are pinned to. `catalogue` is called
-    when a run is submitted and not before: it imports every workflow.
+    `worker` is the version of execute_step that new runs are pinned to, `socket_url` where
+    clients open sockets. `catalogue` is called when a run is submitted and not before: it imports
+    every workflow.
     """
 
     drive: Drive
     incidents: Incidents
     tenants: Tenants
+    tickets: SocketTickets
     blobs: Callable[[str], Blobs]
     index: RunIndex
     once: Once
     catalogue: Callable[[], Catalogue]
     worker: str
+    socket_url: str
     clock: Callable[[], float]
     sleep: Callable[[float], None]
     chance: Callable[[], float]

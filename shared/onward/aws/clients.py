@@ -19,8 +19,8 @@ FUNCTION_SECONDS: Final = 90
 
 
 @cache
-def client(service: str) -> Any:
-    """Return the process's client of a service; an endpoint comes from AWS_ENDPOINT_URL."""
+def client(service: str, endpoint: str | None = None) -> Any:
+    """Return the process's client of a service; without an endpoint AWS_ENDPOINT_URL counts."""
     import boto3
     from botocore.config import Config
 
@@ -34,4 +34,4 @@ def client(service: str) -> Any:
         signature_version="s3v4" if service == "s3" else None,
         s3={"addressing_style": "path"} if service == "s3" else None,
     )
-    return boto3.client(service, config=config)
+    return boto3.client(service, endpoint_url=endpoint, config=config)

@@ -2,7 +2,17 @@
 
 from onward.client.api import Onward
 from onward.client.errors import ClientError, OnwardProblem, ServiceUnreachable
-from onward.client.shapes import Artifact, Event, Fault, Page, RunRow, RunTicket, Snapshot, StepView
+from onward.client.shapes import (
+    Artifact,
+    Event,
+    Fault,
+    Page,
+    RunRow,
+    RunTicket,
+    Snapshot,
+    SocketTicket,
+    StepView,
+)
 
 __all__ = [
     "Artifact",
@@ -16,5 +26,6 @@ __all__ = [
     "RunTicket",
     "ServiceUnreachable",
     "Snapshot",
+    "SocketTicket",
     "StepView",
 ]

@@ -13,7 +13,16 @@ if TYPE_CHECKING:
 
     import httpx
 
-    from onward.client.shapes import Artifact, Event, Page, RunPage, RunRow, RunTicket, Snapshot
+    from onward.client.shapes import (
+        Artifact,
+        Event,
+        Page,
+        RunPage,
+        RunRow,
+        RunTicket,
+        Snapshot,
+        SocketTicket,
+    )
 
 LONGEST_WAIT = 20.0
 MOST_RUNS = 200
@@ -99,6 +108,11 @@ class Onward:
         """Return a ticket that opens the run's events in an EventSource, for an hour."""
         wish = {"use": "sse", "run_id": run_id}
         ticket: RunTicket = self._wire.ask("POST", "/tickets", json=wish)
+        return ticket
+
+    def socket_ticket(self) -> SocketTicket:
+        """Return a ticket that opens one socket within half a minute, and the address for it."""
+        ticket: SocketTicket = self._wire.ask("POST", "/tickets", json={"use": "ws"})
         return ticket
 
     def events(self, run_id: str, after: int = 0, wait: float = 0.0) -> Page:

@@ -43,6 +43,15 @@ class RunPage(TypedDict):
     next_page_token: str | None
 
 
+class SocketTicket(TypedDict):
+    """A ticket that opens one socket at `url`, sent there as `?ticket=`."""
+
+    ticket: str
+    use: str
+    url: str
+    expires_at: str
+
+
 class RunTicket(TypedDict):
     """A ticket for one run's events."""
 

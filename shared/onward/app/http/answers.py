@@ -8,7 +8,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any, Literal
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, RootModel
 
 from onward.domain.effects import EffectState
 from onward.domain.model import RunStatus, StepStatus
@@ -219,13 +219,26 @@ class Place(BaseModel):
     artifact: Artifact
 
 
-class Ticket(BaseModel):
+class RunTicket(BaseModel):
     """To be sent as `?ticket=`; it can be used again until it runs out."""
 
     ticket: str
     use: Literal["sse"]
     run_id: str
     expires_at: datetime
+
+
+class SocketTicket(BaseModel):
+    """To be sent as `?ticket=` to the address; it opens one socket."""
+
+    ticket: str
+    use: Literal["ws"]
+    url: str
+    expires_at: datetime
+
+
+class Ticket(RootModel[RunTicket | SocketTicket]):
+    """What was asked for."""
 
 
 class Retry(BaseModel):

@@ -96,6 +96,12 @@ class Resolution(Body):
     result: Any = None
 
 
+class SocketTicketWish(Body):
+    """A ticket that opens one socket."""
+
+    use: Literal["ws"]
+
+
 class TicketWish(Body):
     """A ticket for one run's events."""
 

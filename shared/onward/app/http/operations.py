@@ -212,10 +212,14 @@ OPERATIONS: Final[dict[str, Operation]] = {
         problems=(404,),
     ),
     "post_ticket": Operation(
-        {201: Success("A ticket for an hour.", answers.Ticket)},
+        {
+            201: Success(
+                "A ticket: for a stream for an hour, for a socket for 30 seconds.", answers.Ticket
+            )
+        },
         problems=(400, 404, 413, 422),
-        bodies=(bodies.TicketWish,),
-        examples={"sse": {"use": "sse", "run_id": RUN_ID}},
+        bodies=(bodies.TicketWish, bodies.SocketTicketWish),
+        examples={"sse": {"use": "sse", "run_id": RUN_ID}, "ws": {"use": "ws"}},
     ),
     "get_workflows": Operation({200: Success("All workflows.", answers.Workflows)}),
     "get_tools": Operation({200: Success("All tools.", answers.Tools)}),

@@ -18,6 +18,7 @@ from onward.app.replay_events import MAX_EVENTS, MAX_WAIT, replay_events
 from onward.app.run_request import read_run_request
 from onward.app.run_tickets import issue_run_ticket
 from onward.app.snapshot import Seen, snapshot
+from onward.app.socket_tickets import issue_socket_ticket
 from onward.app.submit_once import key_of_request, submit_once
 from onward.app.submit_run import Accepted, submit_run
 from onward.app.uploads import locate_artifact, place_upload
@@ -98,9 +99,11 @@ def get_events(service: Service, holder: Holder, request: Request, run_id: str) 
 
 
 def post_ticket(service: Service, holder: Holder, request: Request) -> Answer:
-    """Make a ticket for an event stream; whoever may read the run may have one."""
-    headers = {"Cache-Control": "no-store"}
-    return Answer(201, issue_run_ticket(service, holder, request.body()), headers)
+    """Make a ticket for a run's event stream, or for a socket; whoever may read may have one."""
+    headers, body = {"Cache-Control": "no-store"}, request.body()
+    if isinstance(body, dict) and body.get("use") == "ws":
+        return Answer(201, issue_socket_ticket(service, holder, body), headers)
+    return Answer(201, issue_run_ticket(service, holder, body), headers)
 
 
 def post_upload(service: Service, holder: Holder, request: Request) -> Answer:
@@ -157,10 +160,10 @@ ROUTES: Final[tuple[tuple[str, str, Callable[..., Answer]], ...]] = (
     ("POST", "/runs/<run_id>/resume", post_resume),
     ("POST", "/runs/<run_id>/steps/<step_id>/resolution", post_resolution),
     ("POST", "/patrol", post_patrol),
+    ("POST", "/tickets", post_ticket),
     ("GET", "/stats/recovery", get_recovery),
     ("POST", "/uploads", post_upload),
     ("GET", "/artifacts/<ref>", get_artifact),
-    ("POST", "/tickets", post_ticket),
     ("GET", "/workflows", get_workflows),
     ("GET", "/tools", get_tools),
     ("GET", OPENAPI, get_openapi),

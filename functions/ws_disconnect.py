@@ -1,0 +1,19 @@
+"""Forget a socket that was closed; rows expire where this is never called."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from onward.compose_live import cursors, socket_of
+from onward.observability import log
+
+if TYPE_CHECKING:
+    from aws_lambda_powertools.utilities.typing import LambdaContext
+
+
+def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
+    """Delete what the socket left."""
+    socket = socket_of(event)
+    with log(context, connection=socket.connection, tenant=socket.tenant):
+        cursors("ws_disconnect").disconnect(socket.connection)
+        return {"statusCode": 200}

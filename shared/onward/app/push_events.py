@@ -1,0 +1,178 @@
+"""Bring the sockets that listen to a run up to date from their cursors: what sends events.
+
+Nobody else sends them, and one process at a time does it for a run (the queue's group). So a
+replay and what happens meanwhile are one loop, in which nothing can overtake anything:
+
+    subscribe   writes the cursor row ──► queues a catch-up
+    commit      writes the events     ──► the stream queues a wake-up
+    push        reads rows, then the log, then posts, then moves each cursor that is still there
+
+Whichever comes first, the push that handles the later of the two messages sees both.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from onward.app.read_run import read_run
+from onward.app.replay_events import cloud_event, read_log
+from onward.aws.codec import iso
+from onward.aws.failures import may_pass
+from onward.aws.sockets import SocketGone, fits, frame
+from onward.domain.errors import CursorExpired, OnwardError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from onward.aws.blobs import Blobs
+    from onward.aws.cursors import Cursors, Subscription
+    from onward.aws.run_reader import RunReader
+    from onward.domain.delivery import SyncStatus
+    from onward.domain.model import Event, Run
+
+PAGE: Final = 100
+"""Events between two writes of a cursor: what a process that dies may send a second time."""
+
+
+class PushIncomplete(OnwardError):
+    """Some sockets could not be reached for now; their cursors stand where they stood."""
+
+
+@dataclass(frozen=True, slots=True)
+class Live:
+    """Where runs are read, who listens, and the way to their sockets (raises SocketGone).
+
+    `sync` tells for a snapshot who has heard of a run.
+    """
+
+    reader: RunReader
+    blobs: Callable[[str], Blobs]
+    cursors: Cursors
+    post: Callable[[str, str], None]
+    sync: Callable[[Run], SyncStatus]
+    clock: Callable[[], float]
+
+
+def push_events(live: Live, run_id: str) -> int:
+    """Send every subscriber of a run what it lacks; return how many there are.
+
+    Cursors are read before the log, so a log that looks shorter than a cursor says is shorter.
+    Raises PushIncomplete after all others were served.
+    """
+    listening = live.cursors.subscriptions(run_id, live.clock())
+    run = live.reader.run(run_id) if listening else None
+    if run is None:
+        return 0
+    log = _Log(live, run)
+    mine = [sub for sub in listening if sub.tenant == run.tenant]
+    waiting = [sub for sub in mine if not _reached(live, log, sub)]
+    if waiting:
+        raise PushIncomplete(f"{len(waiting)} of {len(mine)} sockets of {run_id} still wait")
+    return len(mine)
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """Frames to send from a position on, the position after them, and whether more may follow."""
+
+    frames: tuple[str, ...]
+    to: int
+    more: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Log:
+    """A run's log as frames, read once for all subscribers at the same position."""
+
+    live: Live
+    run: Run
+    known: dict[int, _Piece] = field(default_factory=dict)
+
+    def after(self, at: int) -> _Piece:
+        """Return what comes after a position: events, or the state where they are not there."""
+        if at not in self.known:
+            try:
+                self.known[at] = self._events(at)
+            except CursorExpired:
+                self.known[at] = self._state()
+        return self.known[at]
+
+    def _events(self, at: int) -> _Piece:
+        """Return the events; raises CursorExpired where the log does not reach the position.
+
+        A page may reach further than the run row that was read before it, so a position beyond
+        the row's is checked against the row of now.
+        """
+        run = self.run
+        if at > run.seq:
+            run = self.live.reader.run(run.run_id) or run
+        if at > run.seq:
+            raise CursorExpired("the log ends before this position", run.seq)
+        found = read_log(self.live, run, at, PAGE)
+        frames = tuple(_event_frame(self.run.run_id, event) for event in found)
+        return _Piece(frames, found[-1].seq if found else at, more=len(found) == PAGE)
+
+    def _state(self) -> _Piece:
+        run_id = self.run.run_id
+        found = read_run(self.live, self.run.tenant, run_id, sync=self.live.sync)
+        document: dict[str, Any] = found.document or {}
+        at = int(document["as_of_seq"])
+        text = frame({"type": "snapshot", "run": document, "as_of_seq": at})
+        if not fits(text):
+            short = {"run_id": run_id, "status": document["status"], "ref": f"/runs/{run_id}"}
+            text = frame({"type": "snapshot", "run": short, "as_of_seq": at})
+        return _Piece((text,), at, more=True)
+
+
+def _reached(live: Live, log: _Log, sub: Subscription) -> bool:
+    """Bring one subscription up to date; False when its socket does not take frames for now."""
+    try:
+        _bring(live, log, sub)
+    except SocketGone:
+        live.cursors.drop(sub)
+    except Exception as error:
+        if not may_pass(error):
+            raise
+        return False
+    return True
+
+
+def _bring(live: Live, log: _Log, sub: Subscription) -> None:
+    more = True
+    while more:
+        piece = log.after(sub.at)
+        frames = piece.frames if sub.told else (_greeting(log.run, sub), *piece.frames)
+        if not frames:
+            return
+        for text in frames:
+            live.post(sub.connection, text)
+        if not live.cursors.move(sub, piece.to):
+            return
+        sub, more = replace(sub, at=piece.to, told=True), piece.more
+
+
+def _greeting(run: Run, sub: Subscription) -> str:
+    return frame(
+        {
+            "type": "subscribed",
+            "run_id": run.run_id,
+            "after": sub.at,
+            "as_of_seq": run.seq,
+            "reconnect_by": iso(sub.reconnect_by),
+        }
+    )
+
+
+def _event_frame(run_id: str, event: Event) -> str:
+    """Return an event's frame; one that is too large names where its data is (`dataref`).
+
+    https://github.com/cloudevents/spec/blob/main/cloudevents/extensions/dataref.md
+    """
+    whole = cloud_event(run_id, event)
+    text = frame({"type": "event", "event": whole})
+    if fits(text):
+        return text
+    del whole["data"]
+    where = {"dataref": f"/runs/{run_id}/events?after={event.seq - 1}&limit=1"}
+    return frame({"type": "event", "event": whole | where})

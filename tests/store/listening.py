@@ -1,0 +1,118 @@
+"""Sockets in front of moto: what is said on them is worked on, what they are sent is kept."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from onward.app.answer_socket import Desk, Socket, answer_socket
+from onward.app.push_events import Live, push_events
+from onward.app.wake_live import live_wake_up
+from onward.aws.blobs import Blobs
+from onward.aws.cursors import Cursors
+from onward.aws.queues import Queue
+from onward.aws.run_reader import RunReader
+from onward.aws.sockets import SocketGone
+from onward.domain.delivery import SyncStatus
+
+from tests.store.conftest import BUCKET, CURSORS, RUNS, Time, new_client
+from tests.store.runs import RUN_ID
+
+Frame = dict[str, Any]
+
+
+@dataclass
+class Sockets:
+    """The two functions behind the API, with a real queue between them."""
+
+    dynamodb: Any
+    time: Time
+    sent: dict[str, list[Frame]] = field(default_factory=lambda: defaultdict(list))
+    closed: set[str] = field(default_factory=set)
+    before_post: Callable[[str], object] = lambda _connection: None
+    remembered: set[str] = field(default_factory=set)
+    ids: itertools.count[int] = field(default_factory=itertools.count)
+
+    def __post_init__(self) -> None:
+        self.sqs = new_client("sqs")
+        attributes = {"FifoQueue": "true", "VisibilityTimeout": "1"}
+        self.url = self.sqs.create_queue(QueueName="live.fifo", Attributes=attributes)["QueueUrl"]
+        self.queue = Queue(self.sqs, self.url)
+        self.cursors = Cursors(self.dynamodb, CURSORS)
+        s3 = new_client("s3")
+        reader = RunReader(self.dynamodb, RUNS)
+        self.desk = Desk(
+            reader=reader,
+            cursors=self.cursors,
+            live=self.queue,
+            post=self.post,
+            clock=self.time.clock,
+            chance=lambda: 0.5,
+            new_id=lambda: f"id-{next(self.ids)}",
+        )
+        self.live = Live(
+            reader=reader,
+            blobs=lambda tenant: Blobs(s3, BUCKET, tenant),
+            cursors=self.cursors,
+            post=self.post,
+            sync=lambda _run: SyncStatus.NOT_APPLICABLE,
+            clock=self.time.clock,
+        )
+
+    def post(self, connection: str, text: str) -> None:
+        self.before_post(connection)
+        if connection in self.closed:
+            raise SocketGone(connection)
+        self.sent[connection].append(json.loads(text))
+
+    def say(self, connection: str, action: str, tenant: str = "acme", **body: Any) -> None:
+        """Say something about the run, a millisecond after what was said before."""
+        self.time.now += 0.001
+        self.at(self.asked_at, connection, action, tenant, **body)
+
+    def at(self, asked_at: int, connection: str, action: str, tenant: str, **body: Any) -> None:
+        socket = Socket(connection, tenant, self.time.now, asked_at)
+        answer_socket(self.desk, socket, json.dumps({"action": action, "run_id": RUN_ID} | body))
+
+    @property
+    def asked_at(self) -> int:
+        return round(self.time.now * 1000)
+
+    def wake(self, seq: int) -> None:
+        """Queue what the stream queues after a commit."""
+        self.queue.send_ordered([live_wake_up(RUN_ID, f"{RUN_ID}/{seq}")])
+
+    def work(self) -> int:
+        """Handle what is in the queue; return how many wake-ups there were.
+
+        moto forgets an id with its message, so the queue's memory of five minutes is here.
+        """
+        count = 0
+        while message := self._receive():
+            once, handle = message["Attributes"]["MessageDeduplicationId"], message["ReceiptHandle"]
+            if once not in self.remembered:
+                try:
+                    push_events(self.live, json.loads(message["Body"])["run_id"])
+                except Exception:
+                    self.queue.show_again(handle, 0)
+                    raise
+                count += 1
+            self.remembered.add(once)
+            self.sqs.delete_message(QueueUrl=self.url, ReceiptHandle=handle)
+        return count
+
+    def _receive(self) -> Any:
+        names = ["MessageDeduplicationId"]
+        answer = self.sqs.receive_message(QueueUrl=self.url, MessageSystemAttributeNames=names)
+        return next(iter(answer.get("Messages", [])), None)
+
+    def of(self, connection: str, kind: str) -> list[Frame]:
+        return [each for each in self.sent[connection] if each["type"] == kind]
+
+    def seqs(self, connection: str) -> list[int]:
+        """The numbers of the events that a socket was sent."""
+        return [int(each["event"]["sequence"]) for each in self.of(connection, "event")]
