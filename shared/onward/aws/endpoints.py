@@ -56,7 +56,8 @@ class Endpoints:
                 "event_types": list(endpoint.event_types),
                 "status_url": endpoint.status_url,
                 "secrets": _secrets(endpoint.secrets),
-                "created_at": endpoint.created_at,
+                # Text: the attribute is a key of an index, of which this row is no part.
+                "created_at": codec.iso(endpoint.created_at),
             }
         )
         try:
@@ -166,7 +167,7 @@ def _read(tenant: str, encoded: Item) -> Endpoint | None:
         tenant=tenant,
         url=row["url"],
         event_types=tuple(json.loads(row.get("event_types", "[]"))),
-        created_at=float(row["created_at"]),
+        created_at=codec.epoch(row["created_at"]),
         status_url=row.get("status_url"),
         secrets=tuple(Secret(*secret) for secret in json.loads(row.get("secrets", "[]"))),
         disabled_at=row.get("disabled_at"),

@@ -75,9 +75,10 @@ class Onward:
         run: Snapshot = self._wire.ask("POST", "/runs", json=body, headers=headers, within=30.0)
         return run
 
-    def get(self, run_id: str) -> Snapshot:
-        """Return the run as it stands."""
-        run: Snapshot = self._wire.ask("GET", f"/runs/{run_id}")
+    def get(self, run_id: str, *, verify: bool = False) -> Snapshot:
+        """Return the run as it stands; `verify` has its webhooks asked what they have heard."""
+        params = {"verify": "true"} if verify else {}
+        run: Snapshot = self._wire.ask("GET", f"/runs/{run_id}", params=params)
         return run
 
     def runs(
@@ -168,6 +169,46 @@ class Onward:
         params = {"days": days}
         found: dict[str, Any] = self._wire.ask("GET", "/stats/recovery", params=params)
         return found
+
+    def endpoints(self) -> list[dict[str, Any]]:
+        """Return the tenant's webhooks."""
+        found: list[dict[str, Any]] = self._wire.ask("GET", "/endpoints")["endpoints"]
+        return found
+
+    def put_endpoint(self, endpoint_id: str, wish: dict[str, Any]) -> dict[str, Any]:
+        """Make a webhook, or change it: `url`, `event_types`, `status_url`.
+
+        A new one comes with its `secret`. Asked once: a secret whose answer was lost is rotated.
+        """
+        path = f"/endpoints/{endpoint_id}"
+        made: dict[str, Any] = self._wire.once("PUT", path, patience=5.0, json=wish).json()
+        return made
+
+    def delete_endpoint(self, endpoint_id: str) -> None:
+        """End a subscription."""
+        self._wire.once("DELETE", f"/endpoints/{endpoint_id}")
+
+    def rotate_endpoint(self, endpoint_id: str) -> dict[str, Any]:
+        """Give a webhook a new secret; the one before it stays valid for a day."""
+        path = f"/endpoints/{endpoint_id}/rotate"
+        rotated: dict[str, Any] = self._wire.once("POST", path, json={}).json()
+        return rotated
+
+    def deliveries(
+        self, *, run_id: str | None = None, state: str | None = None
+    ) -> list[dict[str, Any]]:
+        """Return how far each webhook has got with a run, or with `state="dead"` the dead ones."""
+        given = {"run_id": run_id, "state": state}
+        params = {name: value for name, value in given.items() if value is not None}
+        rows: list[dict[str, Any]] = self._wire.ask("GET", "/deliveries", params=params)[
+            "deliveries"
+        ]
+        return rows
+
+    def redrive(self) -> int:
+        """Try every dead delivery again; return how many there are."""
+        answer = self._wire.ask("POST", "/deliveries/redrive", patience=LONGEST_WAIT)
+        return int(answer["redriven"])
 
     def upload(self, name: str, body: bytes) -> Artifact:
         """Store bytes and return the reference to pass as input.
