@@ -14,6 +14,7 @@ from infra.local.bench import imports
 from infra.local.bench.bare import BareChain
 from infra.local.bench.calls import attempt_costs, chain
 from infra.local.bench.executions import history, seconds
+from infra.local.bench.fan_out import child_costs
 from infra.local.deploy import client
 from infra.local.stack import down, up
 
@@ -24,6 +25,7 @@ LENGTH: Final = 8
 PAIRS: Final = 12
 COLD: Final = 9
 LONG: Final = 300
+LANES: Final = 10
 
 
 def main() -> None:
@@ -42,6 +44,7 @@ def measure(stack: Stack) -> None:
     latency(stack)
     transitions(stack)
     costs(stack)
+    fan_out(stack)
     cold()
 
 
@@ -80,6 +83,18 @@ def costs(stack: Stack) -> None:
     row("read units", f"{middle.read_units:g}")
     for index in (10, 290):
         row(f"write units of step {index} of {LONG}", f"{found[index].write_units:g}", "the same")
+
+
+def fan_out(stack: Stack) -> None:
+    """Count what a child of a wide fan-out costs while ten lanes contend for one run row."""
+    wide = LONG + LANES  # the last child of a lane claims no other and costs less
+    took, found = child_costs(stack, wide)
+    print(f"fan-out over {wide} items of 1 s, {LANES} lanes, each a process")
+    row("seconds", f"{took:.1f}", f"{1.3 * wide / LANES:.1f}")
+    for index in (10, 290):
+        row(f"write units of child {index}", f"{found[index].write_units:g}", "the same")
+    row("conflicts a child", f"{sum(cost.conflicts for cost in found) / wide:.2f}")
+    row("most conflicts of one child", str(max(cost.conflicts for cost in found)))
 
 
 def cold() -> None:

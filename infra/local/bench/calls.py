@@ -22,8 +22,14 @@ _READ_UNIT_BYTES: Final = 4096
 
 @dataclass(slots=True)
 class Cost:
-    """Service calls by operation, and DynamoDB units, of one attempt."""
+    """Service calls by operation, and DynamoDB units, of one attempt at a step.
 
+    `conflicts` counts transactions that were refused because the run had moved; the units are
+    those of the ones that went through.
+    """
+
+    step_id: str = ""
+    conflicts: int = 0
     calls: list[str] = field(default_factory=list)
     read_units: float = 0.0
     write_units: float = 0.0
@@ -43,29 +49,28 @@ class Context:
 
 def attempt_costs(stack: Stack, length: int) -> list[Cost]:
     """Drive a chain of `length` read steps by its handlers; return what each attempt cost."""
-    _enter(stack)
+    enter(stack)
     # Imported only now: the handlers read their environment once.
     import execute_step
     import settle
-    from onward.aws.clients import client as shared
 
-    run_id = _submit(length)
+    run_id = submit_plan(chain(length))
     costs: list[Cost] = []
-    _meter(shared("dynamodb"), costs)
-    _meter(shared("s3"), costs)
+    meter(costs)
     event = {"run_id": run_id, "generation": 1, "begin": True}
-    decision = settle.handler(event, _context())
+    decision = settle.handler(event, context())
     while decision["do"] == "step":
-        costs.append(Cost())
-        decision = execute_step.handler(decision, _context())
+        costs.append(Cost(decision["step_id"]))
+        decision = execute_step.handler(decision, context())
     return costs
 
 
-def _context() -> Any:
+def context() -> Any:
+    """Return the context of one invocation."""
     return Context(uuid.uuid4().hex)
 
 
-def _enter(stack: Stack) -> None:
+def enter(stack: Stack) -> None:
     """Put this process into the place of a worker of the stack."""
     table = f"bench-{uuid.uuid4().hex[:8]}"
     client("dynamodb", stack.endpoint_url).create_table(
@@ -81,27 +86,35 @@ def _enter(stack: Stack) -> None:
         ],
     )
     os.environ.update(
+        _variables(stack),
         AWS_ENDPOINT_URL=stack.endpoint_url,
         AWS_ACCESS_KEY_ID=ACCOUNT,
         AWS_SECRET_ACCESS_KEY="local",  # noqa: S106 - the emulator knows no secrets
         AWS_DEFAULT_REGION=REGION,
         POWERTOOLS_LOG_LEVEL="CRITICAL",
         ONWARD_RUNS_TABLE=table,
-        ONWARD_IDEMPOTENCY_TABLE=stack.outputs["IdempotencyTable"],
-        ONWARD_ARTIFACTS_BUCKET=stack.outputs["ArtifactsBucket"],
-        ONWARD_SANDBOX_FUNCTION=stack.outputs["RunSandboxFunction"],
-        ONWARD_DRILLS="0",
     )
 
 
-def _submit(length: int) -> str:
+def _variables(stack: Stack) -> dict[str, str]:
+    """Return our settings as the stack's functions have them; those of a name are alike."""
+    found: dict[str, str] = {}
+    for page in client("lambda", stack.endpoint_url).get_paginator("list_functions").paginate():
+        for function in page["Functions"]:
+            held = function.get("Environment", {}).get("Variables", {})
+            found |= {name: held[name] for name in held if name.startswith("ONWARD_")}
+    return found
+
+
+def submit_plan(document: dict[str, Any]) -> str:
+    """Store a run of a plan of echoes and return its id; nobody is told to drive it."""
     from onward.compose import drive
     from onward.domain.machine import submit
     from onward.domain.model import Payload, Submission
     from onward.domain.plan import compile_plan
     from workflows.samples.tools import echo
 
-    plan = compile_plan(chain(length), {echo.name: echo.spec})
+    plan = compile_plan(document, {echo.name: echo.spec})
     run, event = submit(
         run_id=f"run_{uuid.uuid4().hex}",
         tenant="bench",
@@ -128,6 +141,14 @@ def chain(length: int) -> dict[str, Any]:
     return {"steps": steps}
 
 
+def meter(costs: list[Cost]) -> None:
+    """Count every call of this process to its services, in the last cost of the list."""
+    from onward.aws.clients import client as shared
+
+    _meter(shared("dynamodb"), costs)
+    _meter(shared("s3"), costs)
+
+
 def _meter(service: Any, costs: list[Cost]) -> None:
     """Count every call of a client, and ask DynamoDB what it took."""
 
@@ -141,6 +162,7 @@ def _meter(service: Any, costs: list[Cost]) -> None:
     def note(parsed: dict[str, Any], model: Any, **_: object) -> None:
         if not costs:
             return
+        costs[-1].conflicts += parsed.get("Error", {}).get("Code") == _CANCELED
         consumed = parsed.get("ConsumedCapacity") or []
         units = sum(one["CapacityUnits"] for one in _listed(consumed))
         if model.name == "BatchGetItem":
@@ -155,6 +177,7 @@ def _meter(service: Any, costs: list[Cost]) -> None:
 
 
 _READS: Final = frozenset({"GetItem", "Query"})
+_CANCELED: Final = "TransactionCanceledException"
 
 
 def _listed(consumed: Any) -> list[Any]:
