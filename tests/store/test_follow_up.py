@@ -1,0 +1,218 @@
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from onward.app.answer_run import resume_run
+from onward.app.follow_up import GIVE_UP, Ends, FollowUp, follow_up
+from onward.app.read_run import read_run
+from onward.app.redrive import dead_deliveries, redrive
+from onward.app.replay_events import replay_events
+from onward.app.service import Service
+from onward.domain.delivery import SyncStatus
+from onward.domain.errors import CursorExpired, Fatal, NotResumable
+
+from infra.local.subscriber import Subscriber, Told, subscribed
+from tests.store import scripted_tools
+from tests.store.conftest import RUNS, Time
+from tests.store.delivering import World, world
+from tests.store.driver import Driver
+from tests.store.runs import RUN_ID
+
+DAY = 86_400
+
+
+@pytest.fixture
+def here(service: Service, time: Time) -> World:
+    return world(service, time)
+
+
+@pytest.fixture
+def hook() -> Iterator[Subscriber]:
+    with subscribed() as subscriber:
+        yield subscriber
+
+
+def look(here: World, keep_seconds: int = 0) -> FollowUp | None:
+    """One look of the patrol at the run."""
+    ends = Ends(
+        here.downstream.endpoints,
+        here.downstream.deliveries,
+        here.downstream.bell,
+        here.service.retention,
+        keep_seconds,
+    )
+    return follow_up(ends, here.service.store, here.run, here.time.now)
+
+
+def woken(here: World) -> list[dict[str, Any]]:
+    queue = here.downstream.bell.queue()
+    bodies = []
+    for letter in queue.letters():
+        queue.delete(letter)
+        bodies.append(letter.body)
+    return bodies
+
+
+def expiring(dynamodb: Any) -> set[str]:
+    rows = dynamodb.scan(TableName=RUNS)["Items"]
+    return {row["sk"]["S"].split("#")[0] for row in rows if "expires_at" in row}
+
+
+def test_an_end_nobody_waits_for_is_looked_at_once(here: World) -> None:
+    """Without endpoints there is nothing to repair; then nobody looks again."""
+    run = here.finish()
+    assert int(here.time.now) + 60 == run.due_at
+    assert look(here) is None
+    assert here.run.due_at is None
+
+
+def test_who_has_not_heard_is_woken_at_growing_distance(here: World, hook: Subscriber) -> None:
+    """1, 2, 4, 8 minutes …, at most four hours; then the run has synced or is dead."""
+    here.subscribe(hook)
+    run = here.finish()
+    assert run.ended_at is not None
+    distances = []
+    for _ in range(16):
+        here.time.now = float(here.run.due_at or 0)
+        if look(here) is FollowUp.GIVEN_UP:
+            break
+        distances.append((here.run.due_at or 0) - int(here.time.now))
+
+    assert [60, 120, 240, 480, 960] == [round(d, -1) for d in distances[:5]]
+    assert max(distances) <= 4 * 3600
+    assert len(distances) == len(woken(here)) < 16
+    assert here.time.now >= run.ended_at + GIVE_UP
+    assert (None, SyncStatus.DEAD) == (here.run.due_at, here.sync())
+    assert 1 == here.run.sync_revision
+
+
+def test_a_dead_run_that_is_redriven_is_synced_and_looked_at_again(
+    here: World, hook: Subscriber
+) -> None:
+    """So that its log may expire after all."""
+    here.subscribe(hook)
+    here.finish()
+    here.time.now += GIVE_UP + 1
+    assert look(here) is FollowUp.GIVEN_UP
+    (row,) = dead_deliveries(here.downstream, here.service.reader, "acme")
+    assert (True, "dead") == (row["given_up"], row["state"])
+
+    assert 1 == redrive(here.downstream, "acme")
+    (wake,) = woken(here)
+    assert (RUN_ID, "billing") == (wake["run_id"], wake["endpoint_id"])
+    here.deliver()
+
+    assert SyncStatus.SYNCED == here.sync()
+    assert here.run.due_at is not None
+    assert look(here, DAY) is None
+    assert here.run.expired_at is not None
+
+
+def test_the_patrol_adds_no_second_letter(here: World, hook: Subscriber) -> None:
+    """A failing receiver costs one letter for a run, however often it is tried again."""
+    here.subscribe(hook)
+    here.finish()
+    hook.answer = lambda _number, _event: Told(500)
+    for receives in (1, 2, 3):
+        here.deliver(receives)
+    look(here)
+    (wake,) = woken(here)
+    assert wake["quiet"] is True
+    assert here.deliver(quiet=True) is None
+    assert 4 == here.delivery().attempts
+
+
+def test_letters_of_others_stay_and_ours_are_sent_once(here: World, hook: Subscriber) -> None:
+    """Sent before they are deleted; two letters about the same are one wake-up."""
+    here.subscribe(hook)
+    here.finish()
+    dead = here.downstream.dead()
+    from onward.app.wake_notify import wake_up
+
+    dead.send_ordered(wake_up(RUN_ID, "acme", "billing", f"mine-{n}") for n in range(2))
+    dead.send_ordered([wake_up("run_x", "umbra", "billing", "theirs")])
+
+    assert 1 == redrive(here.downstream, "acme")
+
+    assert [RUN_ID] == [body["run_id"] for body in woken(here)]
+    assert ["umbra"] == [letter.body["tenant"] for letter in dead.letters()]
+
+
+def test_a_log_expires_after_the_end_was_heard_and_no_earlier(
+    here: World, hook: Subscriber, dynamodb: Any
+) -> None:
+    """Events and checkpoints; never the run, its ledger or its deliveries."""
+    here.subscribe(hook)
+    run = here.finish()
+    look(here, DAY)
+    assert set() == expiring(dynamodb)
+
+    here.deliver()
+    look(here, DAY)
+
+    assert {"EVENT", "STEP", "PLAN"} == expiring(dynamodb)
+    assert run.ended_at is not None
+    assert int(run.ended_at) + DAY == here.run.expired_at
+
+
+def test_without_a_setting_nothing_expires(here: World, dynamodb: Any) -> None:
+    """Logs are kept for ever unless the stack says otherwise."""
+    here.finish()
+    look(here)
+    assert set() == expiring(dynamodb)
+
+
+def test_a_position_before_what_is_kept_is_told_so(here: World) -> None:
+    """With where to go on; rows that are still there count as gone, and the snapshot stays."""
+    run = here.finish()
+    look(here, DAY)
+    events = replay_events(here.service, "acme", RUN_ID, after=0, limit=100, wait=0)
+    assert run.seq == len(events["events"])
+    here.time.now += DAY + 1
+
+    with pytest.raises(CursorExpired) as expired:
+        replay_events(here.service, "acme", RUN_ID, after=2, limit=100, wait=0)
+    assert run.seq == expired.value.as_of_seq
+    page = replay_events(here.service, "acme", RUN_ID, after=run.seq, limit=100, wait=0)
+    assert page["ended"]
+    document = read_run(here.service, "acme", RUN_ID).document or {}
+    assert ("succeeded", run.seq, []) == (
+        document["status"],
+        document["as_of_seq"],
+        document["steps"],
+    )
+
+
+@pytest.fixture
+def failed(here: World) -> Iterator[World]:
+    scripted_tools.forget()
+    scripted_tools.SCRIPT["s2"] = [scripted_tools.raises(Fatal("no"))]
+    Driver(here.made.drive, RUN_ID).execute()
+    look(here, DAY)
+    yield here
+    scripted_tools.forget()
+
+
+def test_a_run_that_is_resumed_keeps_its_log(failed: World, dynamodb: Any) -> None:
+    """Its checkpoints are what it goes on from."""
+    assert {"EVENT", "STEP", "PLAN"} == expiring(dynamodb)
+    resume_run(failed.service, "acme", "ada", RUN_ID)
+    assert (set(), None) == (expiring(dynamodb), failed.run.expired_at)
+
+
+def test_a_run_whose_checkpoints_are_gone_is_not_resumed(failed: World) -> None:
+    """Not even while some rows are still there."""
+    failed.time.now += DAY + 1
+    with pytest.raises(NotResumable, match="kept no longer"):
+        resume_run(failed.service, "acme", "ada", RUN_ID)
+
+
+def test_a_run_that_moved_meanwhile_keeps_its_rows(here: World, dynamodb: Any) -> None:
+    """The row that readers go by comes last, and says whether somebody resumed the run."""
+    run = here.finish()
+    stale = dataclasses.replace(run, seq=run.seq - 1)
+    assert not here.service.retention.expire(stale, int(here.time.now))
+    assert (set(), None) == (expiring(dynamodb), here.run.expired_at)
