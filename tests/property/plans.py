@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 LISTS: dict[str, Json] = {"none": [], "one": [1], "few": [1, 2, 3], "many": list(range(13))}
 BROKEN = "input.missing"
+SHAPES = ["writes", "writes", "writes", "random", "random", "chain", "star"]
 WRITES = sorted(name for name, tool in TOOLS.items() if tool.policy.writes)
 
 
@@ -24,7 +25,9 @@ def plans(draw: Any) -> CompiledPlan:
     Or of one or two writes, so that much happens to each of them.
     """
     steps: list[dict[str, Json]] = []
-    shape = draw(st.sampled_from(["random", "random", "chain", "star", "writes", "writes"]))
+    shape = draw(
+        st.sampled_from(["writes", "writes", "writes", "random", "random", "chain", "star"])
+    )
     for index in range(draw(st.integers(1, 2 if shape == "writes" else 14))):
         if shape == "writes":
             steps.append(step(f"s{index}", draw(st.sampled_from(WRITES))))

@@ -20,10 +20,11 @@ from tests.property.course import finish, go_on
 from tests.property.invariants import PAST, abandoned
 from tests.property.plans import LISTS, plans
 from tests.property.simulation import Simulation
-from tests.property.workers import FAILURES, take_up
+from tests.property.workers import ACTS, ENDS, Process, take_up
 
 if TYPE_CHECKING:
     from onward.domain.plan import CompiledPlan
+    from onward.domain.protocol import Decision
 
 SLOW = [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large]
 PROFILES = {
@@ -34,10 +35,18 @@ PROFILES = {
         print_blob=True,
         suppress_health_check=SLOW,
     )
-    for name, examples, steps in (("onward", 100, 50), ("thorough", 3_000, 100))
+    for name, examples, steps in (("onward", 200, 50), ("thorough", 3_000, 100))
 }
 GIVEN_UP = {StepStatus.FAILED, StepStatus.SKIPPED, StepStatus.CANCELLED}
-STAGES = ["frozen", "marks", "sends", "sends"]
+TROUBLES = [
+    "loses a reply",
+    "is woken early",
+    "loses its map",
+    "is replaced",
+    "is replaced",
+    "comes back",
+    "stalls",
+]
 
 
 class DriverAndWorkers(RuleBasedStateMachine):
@@ -51,11 +60,14 @@ class DriverAndWorkers(RuleBasedStateMachine):
         retries=st.sampled_from([None, None, 3]),
         tokens=st.sampled_from([None, None, None, 50]),
         late=st.booleans(),
+        moves=st.integers(0, 2),
     )
-    def submit(self, plan: CompiledPlan, *, late: bool, **limits: Any) -> None:
+    def submit(self, plan: CompiledPlan, late: bool, moves: int, **limits: Any) -> None:
         deadline, retries, tokens = limits["deadline"], limits["retries"], limits["tokens"]
         store = store_of(plan, LISTS, deadline_seconds=deadline, retries=retries, tokens=tokens)
         self.sim = Simulation(store, late=late)
+        for _ in range(moves):
+            go_on(self.sim)
 
     @property
     def at(self) -> At:
@@ -64,51 +76,36 @@ class DriverAndWorkers(RuleBasedStateMachine):
 
     # --- the driver and the patrol ----------------------------------------------------------
 
-    @precondition(lambda self: not self.sim.run.status.ended)
-    @rule(moves=st.sampled_from([1, 1, 2, 5]))
-    def all_goes_well(self, moves: int) -> None:
-        for _ in range(moves):
-            go_on(self.sim)
-
-    @precondition(lambda self: self.at in {At.BEGIN, At.SETTLE})
+    @precondition(lambda self: self.drives and not self.sim.idle)
     @rule()
-    def main_lane_decides_and_its_reply_is_lost(self) -> None:
-        self.sim.decide_in_main(lost_reply=True)
+    def driver_goes_on(self) -> None:
+        go_on(self.sim)
 
     @precondition(lambda self: self.at is At.PARK and self.sim.token is None)
     @rule()
     def driver_goes_to_sleep(self) -> None:
         self.sim.park()
 
-    @precondition(lambda self: self.at is At.PARK)
-    @rule()
-    def park_is_woken_early(self) -> None:
-        self.sim.end_park(over=False)
-
-    @precondition(lambda self: self.at is At.LANES)
-    @rule(sure=st.integers(0, 3))
-    def map_dies(self, sure: int) -> None:
-        """All lanes are lost at once; their processes live on."""
-        if not sure:
-            self.sim.execution.lanes = {}
-            self.sim.execution.at = At.SETTLE
-
     @precondition(lambda self: not self.sim.run.status.ended)
-    @rule(alive=st.booleans(), times=st.sampled_from([0, 0, 0, 0, 1, 1, 2, 4]))
-    def executions_are_replaced(self, alive: bool, times: int) -> None:
-        for _ in range(times):
-            self.sim.replace_execution(alive=alive)
+    @rule(data=st.data(), kind=st.sampled_from(TROUBLES))
+    def driver_has_trouble(self, data: Any, kind: str) -> None:
+        sim = self.sim
+        if kind == "loses a reply" and self.at in {At.BEGIN, At.SETTLE}:
+            sim.decide_in_main(lost_reply=True)
+        if kind == "is woken early" and self.at is At.PARK:
+            sim.end_park(over=False)
+        if kind == "loses its map" and self.at is At.LANES:
+            sim.execution.lanes, sim.execution.at = {}, At.SETTLE
+        if kind == "is replaced":
+            sim.replace_execution(alive=data.draw(st.booleans()))
+        if kind == "stalls":
+            for _ in range(4):
+                sim.replace_execution(alive=False)
+        if kind == "comes back" and len(sim.executions) > 1:
+            self.old_execution_asks(data, data.draw(st.sampled_from(sim.executions[:-1])))
 
-    @precondition(lambda self: self.sim.run.stalled and self.at is At.DONE)
-    @rule()
-    def stalled_run_is_started_after_all(self) -> None:
-        self.sim.executions[-1] = Execution(self.sim.run.generation)
-
-    @precondition(lambda self: len(self.sim.executions) > 1)
-    @rule(data=st.data())
-    def old_execution_asks(self, data: Any) -> None:
+    def old_execution_asks(self, data: Any, old: Execution) -> None:
         """Whatever a replaced execution asks, it is told to stop and changes nothing."""
-        old = data.draw(st.sampled_from(self.sim.executions[:-1]))
         rows = self.sim.store.steps.items()
         step_id, fence = data.draw(st.sampled_from([("x", 1), *((s, r.fence) for s, r in rows)]))
         commands = [
@@ -119,6 +116,11 @@ class DriverAndWorkers(RuleBasedStateMachine):
             Recover(step_id, fence, MAIN_LANE, "late", dead=False),
         ]
         self.sim.send(data.draw(st.sampled_from(commands)), old)
+
+    @precondition(lambda self: self.sim.run.stalled and self.at is At.DONE)
+    @rule()
+    def stalled_run_is_started_after_all(self) -> None:
+        self.sim.executions[-1] = Execution(self.sim.run.generation)
 
     @precondition(lambda self: self.sim.execution.lanes)
     @rule(data=st.data(), lost_reply=st.booleans(), sends=st.booleans(), dead=st.booleans())
@@ -169,73 +171,72 @@ class DriverAndWorkers(RuleBasedStateMachine):
 
     # --- workers ----------------------------------------------------------------------------
 
-    @precondition(lambda self: self.sim.idle)
-    @rule(data=st.data(), count=st.sampled_from([1, 1, 3]), stage=st.sampled_from(STAGES))
-    def processes_start(self, data: Any, count: int, stage: str) -> None:
-        for decision in data.draw(st.permutations(self.sim.idle))[:count]:
-            process = take_up(self.sim, decision) if decision in self.sim.idle else None
-            if process is not None and stage == "marks":
-                process.mark(self.sim)
-            if process is not None and stage == "sends":
-                process.send(self.sim)
-
-    @precondition(lambda self: self.sim.idle)
+    @precondition(lambda self: self.drives)
     @rule(
         data=st.data(),
-        result=st.sampled_from(["ok", "unknown", *FAILURES]),
+        ends=st.lists(st.sampled_from(ENDS), min_size=1, max_size=3),
         jitter=st.floats(0, 0.999),
-        ends=st.sampled_from(["answers", "answers", "answers", "dies_after", "times_out"]),
+        dies_after=st.sampled_from([False, False, False, True]),
     )
-    def attempt_goes_badly(self, data: Any, result: str, jitter: float, ends: str) -> None:
-        """It fails, or its answer is lost, or it is given up while it still runs."""
-        decision = data.draw(st.sampled_from(self.sim.idle))
+    def attempts_are_made(
+        self, data: Any, ends: list[str], jitter: float, dies_after: bool
+    ) -> None:
+        """The driver comes to an attempt; a process takes it up, perhaps for no more than this."""
+        for end in ends:
+            for _ in range(3):
+                if self.drives and not self.sim.idle:
+                    go_on(self.sim)
+            if self.sim.idle:
+                decision = data.draw(st.sampled_from(self.sim.idle))
+                self.attempts(decision, end, jitter, dies_after=dies_after)
+
+    @property
+    def drives(self) -> bool:
+        """Whether the driver has something to do that is no process's."""
+        driving = self.at in {At.BEGIN, At.SETTLE, At.PARK} or bool(self.sim.idle)
+        return driving and not self.sim.run.status.ended
+
+    def attempts(self, decision: Decision, ends: str, jitter: float, *, dies_after: bool) -> None:
+        """A process takes an attempt up; it may outlive it."""
         process = take_up(self.sim, decision)
         if process is None:
             return
-        if ends == "times_out":
+        if ends in {"sends", "times out"}:
             process.send(self.sim)
+        if ends == "times out":
             answer = self.sim.recover(decision, dead=False)
             self.sim.execution.take(answer, decision.lane)
-        else:
-            process.end(self.sim, result, jitter, dies_after=ends == "dies_after")
+        elif ends not in {"freezes", "sends"}:
+            self.acts(process, ends, jitter, dies_after=dies_after)
 
     @precondition(lambda self: self.sim.processes)
-    @rule(data=st.data())
-    def frozen_process_sends(self, data: Any) -> None:
-        data.draw(st.sampled_from(self.sim.processes)).send(self.sim)
+    @rule(data=st.data(), does=st.sampled_from(ACTS), jitter=st.floats(0, 0.999))
+    def process_wakes(self, data: Any, does: str, jitter: float) -> None:
+        """Whether or not its attempt was taken over meanwhile."""
+        self.acts(data.draw(st.sampled_from(self.sim.processes)), does, jitter)
 
-    @precondition(lambda self: self.sim.processes)
-    @rule(
-        data=st.data(),
-        result=st.sampled_from(["ok", "ok", *FAILURES]),
-        jitter=st.floats(0, 0.999),
-        dies_after=st.booleans(),
-    )
-    def process_commits(self, data: Any, result: str, jitter: float, dies_after: bool) -> None:
-        process = data.draw(st.sampled_from(self.sim.processes))
-        process.end(self.sim, result, jitter, dies_after=dies_after)
+    def acts(self, process: Process, does: str, jitter: float, *, dies_after: bool = False) -> None:
+        """One thing that a process may do."""
+        match does:
+            case "marks":
+                process.mark(self.sim)
+            case "sends":
+                process.send(self.sim)
+            case "dies" | "dies, its receipt kept":
+                process.send(self.sim)
+                process.die(self.sim, keeps_receipt="receipt" in does)
+            case "decides":
+                process.decide_and_freeze(self.sim)
+            case "commits what it decided":
+                if process.held is not None:
+                    process.commit_held(self.sim)
+            case "reports":
+                self.reports(process)
+            case _:
+                process.end(self.sim, does, jitter, dies_after=dies_after)
 
-    @precondition(lambda self: self.sim.processes)
-    @rule(data=st.data(), keeps_receipt=st.booleans())
-    def process_dies(self, data: Any, keeps_receipt: bool) -> None:
-        process = data.draw(st.sampled_from(self.sim.processes))
-        process.die(self.sim, keeps_receipt=keeps_receipt)
-
-    @precondition(lambda self: self.sim.processes)
-    @rule(data=st.data())
-    def process_decides_and_freezes(self, data: Any) -> None:
-        data.draw(st.sampled_from(self.sim.processes)).decide_and_freeze(self.sim)
-
-    @precondition(lambda self: any(p.held for p in self.sim.processes))
-    @rule(data=st.data())
-    def process_commits_what_it_decided(self, data: Any) -> None:
-        held = [process for process in self.sim.processes if process.held]
-        data.draw(st.sampled_from(held)).commit_held(self.sim)
-
-    @precondition(lambda self: self.sim.processes)
-    @rule(data=st.data())
-    def process_reports(self, data: Any) -> None:
-        process = data.draw(st.sampled_from(self.sim.processes))
+    def reports(self, process: Process) -> None:
+        """Progress moves the log, if the attempt is still open."""
         report = Report(process.decision.step_id, process.decision.fence, 0.5)
         generation = process.execution.generation
         try:

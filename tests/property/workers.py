@@ -28,6 +28,25 @@ FAILURES: Final = {
     "unknown": Failure("outcome_unknown", "timed out"),
 }
 
+ACTS = [
+    "marks",
+    "sends",
+    "sends",
+    "dies",
+    "dies, its receipt kept",
+    "decides",
+    "commits what it decided",
+    "commits what it decided",
+    "reports",
+    "ok",
+    "unknown",
+    *FAILURES,
+]
+"""What a process may do; by the name of a failure it ends with that."""
+
+ENDS = ["freezes", "sends", "times out", "times out", *ACTS]
+"""How far an attempt gets at first."""
+
 
 @dataclass(eq=False)
 class Process:
@@ -92,7 +111,7 @@ class Process:
 
     def die(self, sim: Simulation, *, keeps_receipt: bool = False) -> None:
         """Die before anything could be committed; perhaps the receipt was put down."""
-        if keeps_receipt and self.request is not None and self.request.answer:
+        if keeps_receipt and self.policy.writes and self.carry_out(sim, "ok", 0.0) is not None:
             decision = self.decision
             sim.store.keep_receipt(decision.step_id, decision.fence, payload("kept"))
         self.answer(sim, None)
