@@ -31,6 +31,7 @@ class Starts:
         self._free = most or os.cpu_count() or 1
         self._changed = threading.Condition()
         self._starting: set[int] = set()
+        self._queue: list[object] = []
 
     def apply(self) -> None:
         """Put the pool's lease, release and start under this rule."""
@@ -45,7 +46,7 @@ class Starts:
         ) -> Any:
             key = self._runtime._worker_key(name, config, qualifier)
             with self._changed:
-                self._changed.wait_for(lambda: self._free > 0 or self._has_idle(key))
+                self._await_turn(key)
                 self._leave_out_dead(key)
                 worker, how = acquire(name, config, code, qualifier=qualifier, **options)
                 if how == "spawn":
@@ -54,6 +55,22 @@ class Starts:
                 return worker, how
 
         return acquire_in_turn
+
+    def _await_turn(self, key: str) -> None:
+        """Wait for an idle worker, or for a start that is due to nobody who came before.
+
+        Without an order a function that is called once, such as the patrol, would be passed over
+        for as long as others keep calling.
+        """
+        ticket = object()
+        self._queue.append(ticket)
+        try:
+            self._changed.wait_for(
+                lambda: self._has_idle(key) or (self._free > 0 and self._queue[0] is ticket)
+            )
+        finally:
+            self._queue.remove(ticket)
+            self._changed.notify_all()
 
     def _releasing(self, release: Callable[..., Any]) -> Callable[..., Any]:
         def release_and_tell(worker: Any) -> None:
