@@ -132,9 +132,10 @@ class MemoryStore:
         view.effects |= {step_id: self.effects.get(step_id) for step_id in missing.effects}
         fresh = {command.step_id: command.output} if isinstance(command, Complete) else {}
         for claim in missing.inputs:
-            view.inputs[claim.step_id] = self._resolve(claim, fresh)
+            view.inputs[claim.step_id] = self.resolved(claim, fresh)
 
-    def _resolve(self, claim: Claim, fresh: dict[str, Payload]) -> Resolved:
+    def resolved(self, claim: Claim, fresh: dict[str, Payload]) -> Resolved:
+        """Make a claim's input of committed outputs and those that are being committed."""
         planned = self.plan[claim.plan_key]
         outputs: dict[str, Json] = {}
         for step_id in outputs_needed(planned):
