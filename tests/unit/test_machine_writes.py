@@ -8,18 +8,20 @@ import pytest
 from onward.domain.effects import Effect, EffectState
 from onward.domain.errors import Conflict
 from onward.domain.model import MAIN_LANE, Failure, RunStatus, StepStatus
+from onward.domain.plan import compile_plan
 from onward.domain.protocol import (
     AttemptClosed,
     Begin,
     Complete,
     Decision,
     Do,
+    Extension,
     Fail,
     Recover,
     Settle,
 )
 
-from tests.builders import NOW, chain, compiled, payload, ref, step, store_of
+from tests.builders import NOW, TOOLS, chain, compiled, payload, ref, step, store_of
 
 if TYPE_CHECKING:
     from onward.domain.protocol import Command
@@ -79,6 +81,19 @@ def test_a_result_is_the_receipt() -> None:
     store = begun("none")
     send(store, Complete("s0", 1, payload("done")))
     assert (EffectState.APPLIED, payload("done")) == (effect(store).state, effect(store).receipt)
+
+
+def test_a_write_that_adds_steps_has_happened_before_they_run() -> None:
+    """Its step ends with theirs; its effect is known now."""
+    store = begun("native")
+    part = compile_plan({"steps": [step("more")]}, TOOLS, part="s0.1")
+    store.plan |= {planned.key: planned for planned in (*part.steps, part.roots)}
+    extension = Extension("s0.1", ("more",), 1)
+    send(store, Complete("s0", 1, payload("done"), extension=extension))
+    assert (StepStatus.EXECUTING, EffectState.APPLIED) == (
+        store.steps["s0"].status,
+        effect(store).state,
+    )
 
 
 @pytest.mark.parametrize("tool", ["native", "forgets", "fenced", "probe", "none"])

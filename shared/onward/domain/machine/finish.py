@@ -115,6 +115,7 @@ def extend(turn: Turn, step: Step, output: Payload, usage: Usage, extension: Ext
 
     The step itself ends when they have, so that what depends on it may use what they made.
     """
+    ledger.applied(turn, turn.planned(step.plan_key), step, output)
     charge(turn, usage)
     close(
         turn,
