@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import socket
 from collections.abc import Callable, Iterable
 from copy import deepcopy
 from dataclasses import dataclass
@@ -25,8 +26,9 @@ from tests.store.runs import RUN_ID, chain, journey
 SEED = int(os.environ.get("ONWARD_SEED", randbits(32)))
 EXAMPLES = 40
 PLAIN = re.compile(r"[A-Za-z0-9_-]+")
-PARTLY_DESCRIBED = {"GET /runs", "POST /runs", "POST /uploads"}
-"""What they take is not all JSON Schema can say: known tools, acyclic plans, tokens, file names."""
+PARTLY_DESCRIBED = {"GET /runs", "POST /runs", "POST /uploads", "PUT /endpoints/{endpoint_id}"}
+"""What they take is not all JSON Schema can say: known tools, acyclic plans, tokens, file names,
+addresses that are there."""
 
 
 @dataclass
@@ -71,11 +73,16 @@ class Bearer:
 
 
 @pytest.fixture
-def stood(service: Service, time: Time) -> None:
-    """A service with one run, which the description's examples name."""
+def stood(service: Service, time: Time, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A service with one run, which the description's examples name, on a machine without names."""
+    monkeypatch.setattr(socket, "getaddrinfo", _nowhere)
     journey(service.store, service.reader, service.blobs("acme"), time, chain(2))
     standing.application = gateway(caller(service, None).handler)
     standing.key = issue(service, "acme", "operator")
+
+
+def _nowhere(host: str, *_: Any, **__: Any) -> list[Any]:
+    raise socket.gaierror(f"{host} is not known")
 
 
 @api.parametrize()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from onward.cli import demo, drill, keys, operate, overview, runs, stack
+from onward.cli import deliveries, demo, drill, keys, operate, overview, runs, stack
 from onward.cli.exits import Commands
 
 app = typer.Typer(
@@ -31,4 +31,9 @@ app.command()(operate.resolve)
 app.command()(operate.resume)
 app.command()(operate.patrol)
 app.command()(operate.recovery)
+app.command()(deliveries.endpoints)
+app.add_typer(deliveries.endpoint, name="endpoint")
+app.command()(deliveries.deliveries)
+app.command()(deliveries.redrive)
+app.command()(deliveries.alarms)
 app.command()(drill.drill)

@@ -111,7 +111,7 @@ DELIVERY_OPERATIONS: Final[dict[str, Operation]] = {
             {
                 "name": "run_id",
                 "in": "query",
-                "description": "Of this run; otherwise `state` is `dead`.",
+                "description": "Of this run; without one, the dead ones of all runs.",
                 "schema": {"type": "string"},
                 "example": RUN_ID,
             },

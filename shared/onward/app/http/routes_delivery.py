@@ -63,13 +63,13 @@ def get_deliveries(service: Service, holder: Holder, request: Request) -> Answer
     """Answer the deliveries of one run, or those that are dead."""
     authorise(holder, OPERATING)
     state, run_id = request.query.get("state"), request.query.get("run_id")
-    if state not in {None, *STATES} or (run_id is None and state != "dead"):
-        text = "name a run_id, or state=dead for those of all runs"
+    if state not in {None, *STATES}:
+        text = f"state is one of {', '.join(STATES)}"
         raise InvalidRequest(text, (Fault("/state", text),))
     if run_id is None:
         rows = dead_deliveries(service.downstream, service.reader, holder.tenant)
-        return Answer(200, {"deliveries": rows})
-    rows = deliveries_of(service.downstream, find_run(service, holder.tenant, run_id))
+    else:
+        rows = deliveries_of(service.downstream, find_run(service, holder.tenant, run_id))
     return Answer(200, {"deliveries": [row for row in rows if state in {None, row["state"]}]})
 
 

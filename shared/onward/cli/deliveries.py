@@ -1,0 +1,138 @@
+"""`onward endpoints`, `endpoint`, `deliveries`, `redrive` and `alarms`: who hears of runs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from onward.cli.connection import DEFAULT_STATE, connect
+from onward.cli.exits import Exit
+from onward.cli.runs import AsJson
+from onward.cli.stack import State
+from onward.client import ServiceUnreachable
+
+endpoint = typer.Typer(help="Make, change, rotate and delete webhooks.", no_args_is_help=True)
+
+
+def endpoints(as_json: AsJson = False) -> None:
+    """Show the webhooks that hear of runs."""
+    with connect() as onward:
+        rows = onward.endpoints()
+    columns = ("id", "url", "event_types", "enabled", "disabled_because", "timeouts_in_a_row")
+    _show(rows, columns, "nobody hears of runs: onward endpoint put NAME URL", as_json=as_json)
+
+
+@endpoint.command("put")
+def put_endpoint(
+    name: Annotated[str, typer.Argument(help="Its id, a-z, 0-9, - and _.")],
+    url: str,
+    event_type: Annotated[
+        list[str] | None, typer.Option(help="run.*, step.failed, *; repeatable.")
+    ] = None,
+    status_url: Annotated[
+        str | None, typer.Option(help="Answers what it has heard of a run.")
+    ] = None,
+) -> None:
+    """Make a webhook, or change it; the secret of a new one is printed, this once."""
+    wish: dict[str, Any] = {"url": url}
+    if event_type:
+        wish["event_types"] = event_type
+    if status_url:
+        wish["status_url"] = status_url
+    with connect() as onward:
+        made = onward.put_endpoint(name, wish)
+    Console(soft_wrap=True).out(made.get("secret", f"{name}  changed"), highlight=False)
+
+
+@endpoint.command("rotate")
+def rotate_endpoint(name: str) -> None:
+    """Print a new secret; the one before it stays valid for a day."""
+    with connect() as onward:
+        rotated = onward.rotate_endpoint(name)
+    Console(soft_wrap=True).out(rotated["secret"], highlight=False)
+
+
+@endpoint.command("delete")
+def delete_endpoint(name: str) -> None:
+    """End a subscription."""
+    with connect() as onward:
+        onward.delete_endpoint(name)
+
+
+def deliveries(
+    run_id: Annotated[str | None, typer.Argument(help="Of this run; else the dead ones.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show how far each webhook has got with a run, or which deliveries ran out of tries."""
+    with connect() as onward:
+        rows = onward.deliveries(run_id=run_id)
+    columns = ("run_id", "endpoint_id", "state", "acked_seq", "attempts", "last_error")
+    empty = "no delivery is dead" if run_id is None else "nothing was sent of this run yet"
+    _show(rows, columns, empty, as_json=as_json)
+
+
+def redrive() -> None:
+    """Try every dead delivery again, once its receiver is mended."""
+    with connect() as onward:
+        count = onward.redrive()
+    Console().out(f"{count} deliveries are tried again", highlight=False)
+
+
+def alarms(state: State = DEFAULT_STATE, as_json: AsJson = False) -> None:
+    """Show what rings on the local stack; exit 1 while something does."""
+    rows = _alarms(state)
+    ringing = [row for row in rows if row["state"] == "ALARM"]
+    if as_json:
+        _show(rows, (), "", as_json=True)
+    else:
+        columns = ("about", "metric", "state", "what")
+        _show(ringing, columns, f"{len(rows)} alarms, none of them rings", as_json=False)
+    raise typer.Exit(Exit.RUN_FAILED if ringing else Exit.SUCCEEDED)
+
+
+def _alarms(state: Path) -> list[dict[str, Any]]:
+    from infra.local import stack
+    from infra.local.deploy import client
+
+    running = stack.status(state)
+    if running is None:
+        raise ServiceUnreachable(f"no stack is running in {state}: start one with `onward up`")
+    pages = client("cloudwatch", running.endpoint_url).get_paginator("describe_alarms").paginate()
+    return [
+        {
+            "about": ", ".join(each["Value"] for each in alarm.get("Dimensions", [])),
+            "metric": alarm["MetricName"],
+            "state": alarm["StateValue"],
+            "what": alarm.get("AlarmDescription", ""),
+        }
+        for page in pages
+        for alarm in page["MetricAlarms"]
+    ]
+
+
+def _show(
+    rows: list[dict[str, Any]], columns: tuple[str, ...], empty: str, *, as_json: bool
+) -> None:
+    console = Console()
+    if as_json:
+        for row in rows:
+            console.out(json.dumps(row, ensure_ascii=False), highlight=False)
+        return
+    if not rows:
+        console.out(empty, highlight=False)
+        return
+    table = Table(*(name.replace("_", " ") for name in columns))
+    for row in rows:
+        table.add_row(*(_cell(row[name]) for name in columns))
+    console.print(table)
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, list):
+        return ", ".join(map(str, value))
+    return "" if value is None else str(value)
