@@ -63,6 +63,7 @@ def up(port: int | None, state: Path, *, drills: bool | None = None) -> Stack:
             emulator.require_free(chosen)
         allowed = drills if drills is not None else known is not None and known.drills
         built = assembly.synthesise(drills=allowed)
+        began = running is None
         if running is None:
             running = emulator.start(state, chosen)
         outputs = deploy(built, running.endpoint)
@@ -82,6 +83,8 @@ def up(port: int | None, state: Path, *, drills: bool | None = None) -> Stack:
             drills=allowed,
         )
         _write(state, stack)
+        if began:
+            _carry_on(running, outputs["PatrolFunction"])
     return stack
 
 
