@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from onward.app.carry_out import COMMIT_MARGIN
 from onward.app.push_events import push_events
-from onward.compose_live import live, live_queue
+from onward.compose import live_queue, until
+from onward.compose_live import live
 from onward.observability import log
 
 if TYPE_CHECKING:
@@ -20,11 +22,12 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     woken: dict[str, list[dict[str, Any]]] = {}
     for record in event["Records"]:
         woken.setdefault(json.loads(record["body"])["run_id"], []).append(record)
+    end = until(context) - COMMIT_MARGIN
     failures: list[dict[str, Any]] = []
     for run_id, records in woken.items():
         with log(context, run_id=run_id, wake_ups=len(records)) as line:
             try:
-                line.append_keys(subscribers=push_events(live(), run_id))
+                line.append_keys(subscribers=push_events(live(), run_id, end))
             except Exception:  # noqa: BLE001 - redelivered, and kept in the DLQ in the end
                 line.exception("push failed")
                 failures += records

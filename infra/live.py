@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from infra.function import Function
     from infra.state import State
 
-PUSH_TIMEOUT: Final = 60
-"""Seconds `push_events` may take; its queue's visibility follows from it."""
+PUSH_TIMEOUT: Final = 20
+"""Seconds `push_events` may take; one that died holds its run's frames back six times as long."""
 
 MESSAGE_TIMEOUT: Final = 29
 """Seconds: a WebSocket API gives up on its integration after 29."""

@@ -70,11 +70,10 @@ class OnwardStack(Stack):
         self.patrol: Final = Patrol(self, "Rounds")
         self.patrol_function: Final = self._function(
             "patrol",
-            self._data()
+            self._ending()
             | {
                 "driver_arn": self.driver.machine.state_machine_arn,
                 "start_queue_url": self.outbox.start.queue_url,
-                "notify_queue_url": self.outbox.notify.queue_url,
                 "patrol_parameter": self.patrol.interval.parameter_name,
                 "retention_days": self._context("retention-days") or "0",
             },
@@ -83,10 +82,10 @@ class OnwardStack(Stack):
         self.http_api: Final = self._function(
             "http_api",
             self._tables()
+            | self._ending()
             | {
                 "execute_step_version": self.version,
                 "patrol_function": self.patrol_function.function_arn,
-                "notify_queue_url": self.outbox.notify.queue_url,
                 "notify_dead_url": self.outbox.notify_dead.queue_url,
                 "allow_local_endpoints": self._local_endpoints(),
                 "cursors_table": self.state.cursors.table_name,
@@ -143,10 +142,10 @@ class OnwardStack(Stack):
             execute_step=self._function(
                 "execute_step",
                 self._tables()
+                | self._ending()
                 | {
                     "model_id": self._context("model"),
                     "sandbox_function": self.run_sandbox.function_arn,
-                    "notify_queue_url": self.outbox.notify.queue_url,
                 },
                 timeout=STEP_TIMEOUT,
                 memory=STEP_MEMORY,
@@ -185,7 +184,10 @@ class OnwardStack(Stack):
         }
 
     def _ending(self) -> dict[str, str]:
-        return self._data() | {"notify_queue_url": self.outbox.notify.queue_url}
+        return self._data() | {
+            "notify_queue_url": self.outbox.notify.queue_url,
+            "live_queue_url": self.wakes.queue.queue_url,
+        }
 
     def _local_endpoints(self) -> str:
         return "1" if self._context("local-endpoints") == "1" else "0"
@@ -237,7 +239,7 @@ class OnwardStack(Stack):
         self.live.route(self.sockets)
         self.live.let_post(self.sockets.message, self.push_events)
         self.wakes.consume(self.push_events)
-        for waker in (self.publish_outbox, self.sockets.message):
+        for waker in (self.publish_outbox, self.sockets.message, self.http_api, *ending):
             self.wakes.queue.grant_send_messages(waker)
 
     def _grant(self) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from uuid import uuid4
 
 from onward.app.carry_out import Drive
+from onward.app.wake_live import live_wake_up
 from onward.aws.blobs import Blobs
 from onward.aws.clients import client
 from onward.aws.engine import Engine, answer_token
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from onward.app.wake_notify import Bell
     from onward.aws.idempotency import Once
     from onward.aws.models import BedrockModel
+    from onward.domain.model import Run
     from onward.domain.plan import ToolSpec
     from onward.sandbox.run import Cell
     from onward.settings import Settings
@@ -47,8 +49,25 @@ def drive(function: str) -> Drive:
         new_id=lambda: uuid4().hex,
         chance=random.random,
         sleep=time.sleep,
-        ended=lambda run: bell(function).ended(run),
+        ended=lambda run: _wake_listeners(function, run),
     )
+
+
+def _wake_listeners(function: str, run: Run) -> None:
+    """Wake whoever is to hear of an end without waiting for the stream: the second trigger.
+
+    Behind a last event no other comes that would make good a lost wake-up.
+    """
+    try:
+        live_queue(function).send_ordered([live_wake_up(run.run_id, uuid4().hex)])
+    finally:
+        bell(function).ended(run)
+
+
+@cache
+def live_queue(function: str) -> Queue:
+    """Return the queue that push_events reads."""
+    return Queue(client("sqs"), settings(function).live_queue_url)
 
 
 @cache

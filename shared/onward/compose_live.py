@@ -11,10 +11,9 @@ from uuid import uuid4
 from onward.app.answer_socket import Desk, Socket
 from onward.aws.clients import client
 from onward.aws.cursors import Cursors
-from onward.aws.queues import Queue
 from onward.aws.run_reader import RunReader
 from onward.aws.sockets import Sockets, management
-from onward.compose import blobs
+from onward.compose import blobs, live_queue
 from onward.settings import settings
 
 if TYPE_CHECKING:
@@ -36,12 +35,6 @@ def tickets() -> SocketTickets:
 def cursors(function: str) -> Cursors:
     """Return who listens to what."""
     return Cursors(client("dynamodb"), settings(function).cursors_table)
-
-
-@cache
-def live_queue(function: str) -> Queue:
-    """Return the queue that push_events reads."""
-    return Queue(client("sqs"), settings(function).live_queue_url)
 
 
 @cache

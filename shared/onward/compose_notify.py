@@ -15,7 +15,7 @@ from onward.aws.endpoints import Endpoints
 from onward.aws.queues import Queue
 from onward.aws.run_reader import RunReader
 from onward.aws.webhooks import request
-from onward.compose import bell, start_queue
+from onward.compose import bell, live_queue, start_queue
 from onward.settings import settings
 
 
@@ -26,7 +26,7 @@ def outlets() -> Outlets:
     return Outlets(
         start=start_queue("publish_outbox"),
         notify=Queue(client("sqs"), held.notify_queue_url),
-        live=Queue(client("sqs"), held.live_queue_url),
+        live=live_queue("publish_outbox"),
         subscribers=Subscribers(Endpoints(client("dynamodb"), held.runs_table), time.time),
     )
 

@@ -17,6 +17,9 @@ PREFIX: Final = "ONWARD_"
 
 _DATA: Final = frozenset({"runs_table", "artifacts_bucket", "drills"})
 
+_ENDING: Final = frozenset({"notify_queue_url", "live_queue_url"})
+"""For whoever may commit a run's end, and then wakes those who listen."""
+
 FUNCTION_FIELDS: Final[Mapping[str, frozenset[str]]] = {
     "http_api": _DATA
     | {
@@ -27,14 +30,14 @@ FUNCTION_FIELDS: Final[Mapping[str, frozenset[str]]] = {
         "notify_dead_url",
         "allow_local_endpoints",
         "cursors_table",
+        "live_queue_url",
         "socket_url",
     },
     "start_run": _DATA | {"driver_arn"},
-    "execute_step": _DATA
-    | {"idempotency_table", "model_id", "sandbox_function", "notify_queue_url"},
+    "execute_step": _DATA | {"idempotency_table", "model_id", "sandbox_function"} | _ENDING,
     "run_sandbox": frozenset(),
-    "recover": _DATA | {"notify_queue_url"},
-    "settle": _DATA | {"notify_queue_url"},
+    "recover": _DATA | _ENDING,
+    "settle": _DATA | _ENDING,
     "park": _DATA,
     "publish_outbox": frozenset(
         {"start_queue_url", "notify_queue_url", "live_queue_url", "runs_table"}
@@ -45,6 +48,7 @@ FUNCTION_FIELDS: Final[Mapping[str, frozenset[str]]] = {
         "driver_arn",
         "start_queue_url",
         "notify_queue_url",
+        "live_queue_url",
         "patrol_parameter",
         "retention_days",
     },

@@ -16,6 +16,7 @@ from onward.client import Onward
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import InvalidStatus
 
+from infra.local.deploy import client
 from infra.local.stack import Stack
 
 SEED = int(os.environ.get("ONWARD_SEED", randbits(32)))
@@ -165,6 +166,31 @@ def _behind_the_last(frames: list[dict[str, Any]], at: int) -> list[int]:
 
 def _complete(frames: list[dict[str, Any]], at: int) -> bool:
     return EVENTS in _behind_the_last(frames, at)
+
+
+def test_an_end_is_told_without_the_stream(onward: Onward, stack: Stack) -> None:
+    """Behind the last event no other comes that would make good its wake-up."""
+    functions = client("lambda", stack.endpoint_url)
+    name = stack.outputs["PublishOutboxFunction"]
+    (mapping,) = functions.list_event_source_mappings(FunctionName=name)["EventSourceMappings"]
+
+    async def told() -> int:
+        run_id = onward.submit(plan=chain(1, 1.5))["run_id"]
+        last = 0
+        async with opened(onward) as socket:
+            await say(socket, "subscribe", run_id)
+            while last < 6:
+                frame = await heard(socket)
+                if frame["type"] == "event":
+                    last = int(frame["event"]["sequence"])
+                if last == 3:
+                    functions.update_event_source_mapping(UUID=mapping["UUID"], Enabled=False)
+        return last
+
+    try:
+        assert 6 == asyncio.run(told())
+    finally:
+        functions.update_event_source_mapping(UUID=mapping["UUID"], Enabled=True)
 
 
 def test_a_ticket_opens_one_socket(onward: Onward, stack: Stack) -> None:

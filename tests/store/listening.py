@@ -34,6 +34,7 @@ class Sockets:
     sent: dict[str, list[Frame]] = field(default_factory=lambda: defaultdict(list))
     closed: set[str] = field(default_factory=set)
     before_post: Callable[[str], object] = lambda _connection: None
+    until: float = 9e9
     remembered: set[str] = field(default_factory=set)
     ids: itertools.count[int] = field(default_factory=itertools.count)
 
@@ -96,7 +97,7 @@ class Sockets:
             once, handle = message["Attributes"]["MessageDeduplicationId"], message["ReceiptHandle"]
             if once not in self.remembered:
                 try:
-                    push_events(self.live, json.loads(message["Body"])["run_id"])
+                    push_events(self.live, json.loads(message["Body"])["run_id"], self.until)
                 except Exception:
                     self.queue.show_again(handle, 0)
                     raise

@@ -35,6 +35,7 @@ def deployed(aws: None, service: Service, monkeypatch: pytest.MonkeyPatch) -> It
         "notify_dead_url": "notify-dead",
         "allow_local_endpoints": "0",
         "cursors_table": CURSORS,
+        "live_queue_url": "live",
         "socket_url": "wss://abc.execute-api.eu-central-1.amazonaws.com/live",
         "drills": "0",
     }

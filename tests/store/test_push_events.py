@@ -184,6 +184,18 @@ def test_a_long_log_is_sent_page_by_page(service: Service, time: Time, sockets: 
     assert list(range(1, long.run.seq + 1)) == sockets.seqs("a")
 
 
+def test_a_push_stops_when_its_time_is_up(sockets: Sockets, made: Journey, time: Time) -> None:
+    """Whoever was not reached is, by the wake-up that comes again."""
+    sockets.say("a", "subscribe")
+    sockets.until = time.now
+    with pytest.raises(PushIncomplete):
+        sockets.work()
+    assert [] == sockets.sent["a"]
+    sockets.until = time.now + 1
+    sockets.work()
+    assert [1, 2, 3] == sockets.seqs("a")
+
+
 def test_a_cursor_ahead_of_the_log_gets_the_state(sockets: Sockets, made: Journey) -> None:
     """State first, then the events behind it."""
     sockets.say("a", "subscribe", last_event_id=99)

@@ -28,12 +28,14 @@ class Clock:
 
 @dataclass
 class Script:
-    """Answers requests in the order written down and keeps what was asked."""
+    """Answers requests in the order written down and keeps what was asked; it has no sockets."""
 
     answers: list[httpx.Response | Exception]
     asked: list[httpx.Request] = field(default_factory=list)
 
     def __call__(self, request: httpx.Request) -> httpx.Response:
+        if request.url.path == "/tickets":
+            return problem(404, "route_not_found", detail="no such path")
         self.asked.append(request)
         answer = self.answers.pop(0)
         if isinstance(answer, Exception):

@@ -54,8 +54,8 @@ class Live:
     clock: Callable[[], float]
 
 
-def push_events(live: Live, run_id: str) -> int:
-    """Send every subscriber of a run what it lacks; return how many there are.
+def push_events(live: Live, run_id: str, until: float) -> int:
+    """Send every subscriber of a run what it lacks until a time; return how many there are.
 
     Cursors are read before the log, so a log that looks shorter than a cursor says is shorter.
     Raises PushIncomplete after all others were served.
@@ -66,7 +66,7 @@ def push_events(live: Live, run_id: str) -> int:
         return 0
     log = _Log(live, run)
     mine = [sub for sub in listening if sub.tenant == run.tenant]
-    waiting = [sub for sub in mine if not _reached(live, log, sub)]
+    waiting = [sub for sub in mine if not _reached(live, log, sub, until)]
     if waiting:
         raise PushIncomplete(f"{len(waiting)} of {len(mine)} sockets of {run_id} still wait")
     return len(mine)
@@ -125,10 +125,10 @@ class _Log:
         return _Piece((text,), at, more=True)
 
 
-def _reached(live: Live, log: _Log, sub: Subscription) -> bool:
-    """Bring one subscription up to date; False when its socket does not take frames for now."""
+def _reached(live: Live, log: _Log, sub: Subscription, until: float) -> bool:
+    """Bring one subscription up to date; False when that has to wait."""
     try:
-        _bring(live, log, sub)
+        return _bring(live, log, sub, until)
     except SocketGone:
         live.cursors.drop(sub)
     except Exception as error:
@@ -138,18 +138,22 @@ def _reached(live: Live, log: _Log, sub: Subscription) -> bool:
     return True
 
 
-def _bring(live: Live, log: _Log, sub: Subscription) -> None:
+def _bring(live: Live, log: _Log, sub: Subscription, until: float) -> bool:
+    """Send page after page; False when the time is up before the last."""
     more = True
     while more:
+        if live.clock() >= until:
+            return False
         piece = log.after(sub.at)
         frames = piece.frames if sub.told else (_greeting(log.run, sub), *piece.frames)
         if not frames:
-            return
+            break
         for text in frames:
             live.post(sub.connection, text)
         if not live.cursors.move(sub, piece.to):
-            return
+            break
         sub, more = replace(sub, at=piece.to, told=True), piece.more
+    return True
 
 
 def _greeting(run: Run, sub: Subscription) -> str:

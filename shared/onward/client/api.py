@@ -124,19 +124,23 @@ class Onward:
     def watch(self, run_id: str, after: int = 0, *, patience: float = 60.0) -> Iterator[Event]:
         """Yield every event after `after` once and in order, and end with the run.
 
-        A lost connection is taken up again from the last event; `patience` is how many seconds
-        in a row the service may be away.
+        Events come over a socket as they are committed, by long polling where there is none. A
+        lost connection is taken up again from the last event; `patience` is how many seconds in
+        a row the service may be away.
         """
-        while True:
-            request = _page(run_id, after, LONGEST_WAIT)
-            page: Page = self._wire.ask("GET", **request, within=patience, absent=True)
-            for event in page["events"]:
-                sequence = int(event["sequence"])
-                if sequence > after:
-                    after = sequence
-                    yield event
-            if page["ended"] and after >= page["as_of_seq"]:
-                return
+        from onward.client.feed import Feed
+        from onward.client.follow import Follower
+
+        def page(position: int, wait: float) -> Page:
+            request = _page(run_id, position, wait)
+            found: Page = self._wire.ask("GET", **request, within=patience, absent=True)
+            return found
+
+        def ticket() -> SocketTicket:
+            made: SocketTicket = self._wire.once("POST", "/tickets", json={"use": "ws"}).json()
+            return made
+
+        yield from Follower(Feed(run_id, after), ticket, page, LONGEST_WAIT)
 
     def effects(self, run_id: str) -> dict[str, Any]:
         """Return every action of a run that may have touched the world."""

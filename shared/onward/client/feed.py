@@ -1,0 +1,109 @@
+"""What a socket says of one run, read without a socket: each event once and in order.
+
+The same for both clients; whoever owns the connection asks this what its frames mean.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import Enum
+from typing import TYPE_CHECKING, Any, Final
+
+from onward.client.errors import OnwardProblem
+
+if TYPE_CHECKING:
+    from onward.client.shapes import Event
+
+QUIET_SECONDS: Final = 15.0
+"""After so long without a frame the service is asked where the log is; sockets idle ten minutes."""
+
+_STATUS: Final = {"run_not_found": 404, "too_many_subscriptions": 429}
+_ENDS: Final = frozenset({"onward.run.succeeded", "onward.run.failed", "onward.run.cancelled"})
+
+
+class Sign(Enum):
+    """What a frame without an event asks for."""
+
+    NOTHING = "nothing"
+    LOOK = "look"
+    """The log may have ended: a page tells for certain."""
+    RECONNECT = "reconnect"
+    """Something is missing, or the socket is about to be closed."""
+
+
+@dataclass(slots=True)
+class Feed:
+    """One run's events behind a position, over as many sockets as it takes."""
+
+    run_id: str
+    position: int
+    reconnect_by: datetime | None = None
+    pinged: bool = False
+
+    def subscription(self) -> str:
+        """Return the message that asks for everything behind the position."""
+        self.reconnect_by, self.pinged = None, False
+        return json.dumps(
+            {"action": "subscribe", "run_id": self.run_id, "last_event_id": self.position}
+        )
+
+    def quiet(self) -> str | None:
+        """Return what to say after a time without frames; None when the socket is dead."""
+        if self.pinged:
+            return None
+        self.pinged = True
+        return json.dumps({"action": "ping"})
+
+    def take(self, text: str | bytes) -> Event | Sign:
+        """Return the event of a frame if it is the next one, else what the frame asks for.
+
+        Raises OnwardProblem for what the service refuses, and where it has no events any more.
+        """
+        frame = json.loads(text)
+        self.pinged = False
+        kind = frame.get("type")
+        if kind == "event":
+            return self._event(frame["event"])
+        if kind == "subscribed":
+            self.reconnect_by = datetime.fromisoformat(frame["reconnect_by"])
+            # What is behind the position comes by itself; where nothing is, nothing does.
+            return Sign.LOOK if frame["as_of_seq"] <= self.position else Sign.NOTHING
+        if kind == "pong":
+            # After such a silence either nothing happens or its wake-up is lost: a page tells.
+            return Sign.LOOK
+        if kind == "snapshot":
+            seq = frame["as_of_seq"]
+            raise OnwardProblem("cursor_expired", 410, f"the log can be taken up again at {seq}")
+        if kind == "error":
+            status = _STATUS.get(frame["code"], 400)
+            raise OnwardProblem(frame["code"], status, frame["message"])
+        # The gateway's own words, such as "Internal server error".
+        return Sign.RECONNECT
+
+    def accept(self, event: Event) -> bool:
+        """Move on to an event, whichever way it came; False for one that was there before."""
+        sequence = int(event["sequence"])
+        if sequence <= self.position:
+            return False
+        self.position = sequence
+        return True
+
+    def after(self, event: Event) -> Sign:
+        """Return what is to be done once an event was passed on."""
+        if event["type"] in _ENDS:
+            return Sign.LOOK
+        due = self.reconnect_by is not None and datetime.now(UTC) >= self.reconnect_by
+        return Sign.RECONNECT if due else Sign.NOTHING
+
+    def _event(self, event: Event) -> Event | Sign:
+        sequence = int(event["sequence"])
+        if sequence > self.position + 1:
+            return Sign.RECONNECT
+        return event if self.accept(event) else Sign.NOTHING
+
+
+def address(ticket: Any) -> str:
+    """Return where a ticket opens a socket."""
+    return f"{ticket['url']}?ticket={ticket['ticket']}"

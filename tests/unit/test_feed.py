@@ -1,0 +1,189 @@
+from __future__ import annotations
+
+import json
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from threading import Thread
+from typing import Any
+
+import pytest
+from onward.client import Onward, OnwardProblem
+from onward.client.feed import Feed, Sign
+from websockets.exceptions import ConnectionClosed
+from websockets.sync.server import ServerConnection, serve
+
+from tests.unit.scripted_api import ScriptedApi
+from tests.unit.scripted_api import serve as serve_api
+
+LATER = "2099-01-01T00:00:00.000Z"
+CUT = "cut"
+
+
+def event(seq: int, kind: str = "step.progress", **members: Any) -> dict[str, Any]:
+    made = {"id": f"run_1/{seq}", "sequence": f"{seq:010d}", "type": f"onward.{kind}"}
+    return made | ({"data": {}} if "dataref" not in members else {}) | members
+
+
+def sent(seq: int, kind: str = "step.progress", **members: Any) -> str:
+    return json.dumps({"type": "event", "event": event(seq, kind, **members)})
+
+
+def subscribed(after: int, as_of_seq: int, by: str = LATER) -> str:
+    frame = {"type": "subscribed", "run_id": "run_1", "after": after, "as_of_seq": as_of_seq}
+    return json.dumps(frame | {"reconnect_by": by})
+
+
+@dataclass
+class Sockets:
+    """Each connection is sent the next script, then closed at `CUT` or held open."""
+
+    scripts: deque[list[str]]
+    url: str = ""
+    heard: list[dict[str, Any]] = field(default_factory=list)
+
+    def handle(self, socket: ServerConnection) -> None:
+        try:
+            self.heard.append(json.loads(socket.recv()))
+            for frame in self.scripts.popleft() if self.scripts else []:
+                if frame == CUT:
+                    socket.socket.close()
+                    return
+                socket.send(frame)
+            socket.recv()
+        except (ConnectionClosed, OSError):
+            return
+
+
+@contextmanager
+def sockets(*scripts: list[str]) -> Iterator[Sockets]:
+    scripted = Sockets(deque(scripts))
+    with serve(scripted.handle, "127.0.0.1", 0) as server:
+        scripted.url = f"ws://127.0.0.1:{server.socket.getsockname()[1]}"
+        thread = Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield scripted
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+@pytest.fixture
+def api() -> Iterator[ScriptedApi]:
+    yield from serve_api()
+
+
+def watched(api: ScriptedApi, live: Sockets, after: int = 0) -> list[int]:
+    api.routes["POST /tickets"] = (201, {"ticket": "wst_1", "use": "ws", "url": live.url})
+    with Onward(api.url, "ow_dev_key") as onward:
+        return [int(each["sequence"]) for each in onward.watch("run_1", after)]
+
+
+def test_events_come_over_the_socket_until_the_run_has_ended(api: ScriptedApi) -> None:
+    """The end is believed once a page says that nothing follows."""
+    api.log = [event(1), event(2), event(3, "run.succeeded")]
+    with sockets([subscribed(0, 1), sent(1), sent(2), sent(3, "run.succeeded")]) as live:
+        assert [1, 2, 3] == watched(api, live)
+    assert [{"action": "subscribe", "run_id": "run_1", "last_event_id": 0}] == live.heard
+    assert 1 == sum("/events" in asked.path for asked in api.asked)
+
+
+def test_a_broken_socket_is_replaced_and_costs_nothing(api: ScriptedApi) -> None:
+    """The next one asks for what follows; what comes twice is dropped."""
+    api.log = [event(n) for n in (1, 2, 3)] + [event(4, "run.failed")]
+    first = [subscribed(0, 4), sent(1), sent(2), CUT]
+    second = [subscribed(2, 4), sent(2), sent(3), sent(4, "run.failed")]
+    with sockets(first, [CUT], second) as live:
+        assert [1, 2, 3, 4] == watched(api, live)
+    assert [0, 2, 2] == [said["last_event_id"] for said in live.heard]
+
+
+def test_a_gap_is_asked_for_again(api: ScriptedApi) -> None:
+    """An event that is not the next one is not passed on."""
+    api.log = [event(1), event(2), event(3, "run.succeeded")]
+    with sockets(
+        [subscribed(0, 3), sent(1), sent(3, "run.succeeded")],
+        [subscribed(1, 3), sent(2), sent(3, "run.succeeded")],
+    ) as live:
+        assert [1, 2, 3] == watched(api, live)
+
+
+def test_a_run_that_has_ended_is_read_to_its_end(api: ScriptedApi) -> None:
+    """A subscription behind which nothing comes looks at a page."""
+    api.log = [event(1), event(2, "run.succeeded")]
+    with sockets([subscribed(2, 2)]) as live:
+        assert [] == watched(api, live, after=2)
+
+
+def test_large_events_are_fetched(api: ScriptedApi) -> None:
+    """The frame names where the data is; the page has it."""
+    api.log = [event(1, data={"note": "long"}), event(2, "run.succeeded")]
+    large = sent(1, dataref="/runs/run_1/events?after=0&limit=1")
+    api.routes["POST /tickets"] = (201, {})
+    with sockets([subscribed(0, 2), large, sent(2, "run.succeeded")]) as live:
+        api.routes["POST /tickets"] = (201, {"ticket": "t", "use": "ws", "url": live.url})
+        with Onward(api.url, "ow_dev_key") as onward:
+            first, second = onward.watch("run_1")
+    assert {"note": "long"} == first["data"]
+    assert {} == second["data"]
+
+
+@pytest.mark.parametrize("ticket", [{}, {"ticket": "t", "url": "ws://127.0.0.1:9"}, {"url": "x"}])
+def test_without_a_socket_there_is_polling(api: ScriptedApi, ticket: dict[str, Any]) -> None:
+    """A service that has none, one that nobody answers on, or one that makes no sense."""
+    api.log = [event(1), event(2, "run.succeeded")]
+    api.routes["POST /tickets"] = (201, ticket)
+    with Onward(api.url, "ow_dev_key") as onward:
+        assert ["1", "2"] == [each["id"][-1] for each in onward.watch("run_1")]
+
+
+def test_silence_is_asked_about_once(api: ScriptedApi) -> None:
+    """A ping first; a socket that does not answer it is dead."""
+    feed = Feed("run_1", 0)
+    assert {"action": "ping"} == json.loads(str(feed.quiet()))
+    assert feed.quiet() is None
+    feed.take(json.dumps({"type": "pong", "runs": {"run_1": 5}}))
+    assert feed.quiet() is not None
+
+
+@pytest.mark.parametrize(
+    ("frame", "sign"),
+    [
+        (subscribed(3, 3), Sign.LOOK),
+        (subscribed(3, 4), Sign.NOTHING),
+        (json.dumps({"type": "pong", "runs": {"run_1": 3}}), Sign.LOOK),
+        (json.dumps({"type": "pong", "runs": {"run_1": 4}}), Sign.LOOK),
+        (json.dumps({"message": "Internal server error"}), Sign.RECONNECT),
+        (sent(3), Sign.NOTHING),
+        (sent(5), Sign.RECONNECT),
+    ],
+)
+def test_what_a_frame_asks_for(frame: str, sign: Sign) -> None:
+    """With everything up to event 3 seen."""
+    assert sign is Feed("run_1", 3).take(frame)
+
+
+def test_a_socket_is_left_before_the_gateway_cuts_it() -> None:
+    """Between two events, when its time is up."""
+    feed = Feed("run_1", 0)
+    feed.take(subscribed(0, 9, "2020-01-01T00:00:00.000Z"))
+    taken = feed.take(sent(1))
+    assert not isinstance(taken, Sign)
+    assert Sign.RECONNECT is feed.after(taken)
+
+
+@pytest.mark.parametrize(
+    ("frame", "status"),
+    [
+        ({"type": "error", "code": "run_not_found", "message": "none"}, 404),
+        ({"type": "error", "code": "bad_request", "message": "bad"}, 400),
+        ({"type": "snapshot", "run": {}, "as_of_seq": 7}, 410),
+    ],
+)
+def test_what_the_service_refuses_is_raised(frame: dict[str, Any], status: int) -> None:
+    """As it would be by HTTP."""
+    with pytest.raises(OnwardProblem) as refused:
+        Feed("run_1", 0).take(json.dumps(frame))
+    assert status == refused.value.status
