@@ -1,6 +1,6 @@
-"""A wide fan-out, driven without Step Functions: every lane is a process, as a worker is.
+"""A wide fan-out: how long it takes on the stack, and what each child of it costs.
 
-What is left out is the driver's own time, so that conflicts and units are those of the commits.
+The costs are counted without Step Functions, in processes of the bench, one a lane, as workers are.
 """
 
 from __future__ import annotations
@@ -8,16 +8,33 @@ from __future__ import annotations
 import multiprocessing
 import time
 from concurrent.futures import ProcessPoolExecutor
-from typing import TYPE_CHECKING, Any
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final
+
+from onward.client import Onward
 
 from infra.local.bench.calls import Cost, context, enter, meter, submit_plan
 
 if TYPE_CHECKING:
     from infra.local.stack import Stack
 
+_LANES: Final = 10
 
-def child_costs(stack: Stack, items: int) -> tuple[float, list[Cost]]:
-    """Fan out over so many items of one second; return the seconds and what each child cost."""
+
+def fan_out_seconds(stack: Stack, items: int) -> float:
+    """Return how long the stack takes for items of one second, once its workers are warm."""
+    with Onward(stack.api_url, stack.api_key) as onward:
+        for wide in (_LANES, items):
+            run_id = onward.submit(plan=_wide(wide))["run_id"]
+            for _ in onward.watch(run_id):
+                pass
+        (each,) = (step for step in onward.get(run_id)["steps"] if step["id"] == "each")
+    began, ended = (datetime.fromisoformat(str(each[at])) for at in ("started_at", "ended_at"))
+    return (ended - began).total_seconds()
+
+
+def child_costs(stack: Stack, items: int) -> list[Cost]:
+    """Fan out over so many items of one second and return what each child cost."""
     enter(stack)
     # Imported only now: the handlers read their environment once.
     import execute_step
@@ -27,21 +44,10 @@ def child_costs(stack: Stack, items: int) -> tuple[float, list[Cost]]:
     decision = settle.handler(event | {"begin": True}, context())
     while decision["do"] == "step":
         decision = execute_step.handler(decision, context())
-    lanes = decision["lanes"]
     spawned = multiprocessing.get_context("spawn")  # a fork would share connections
-    with ProcessPoolExecutor(len(lanes), mp_context=spawned) as pool:
-        list(pool.map(_warm, lanes))
-        started = time.monotonic()
-        found = [cost for costs in pool.map(_lane, lanes) for cost in costs]
-    took = time.monotonic() - started
-    return took, sorted(found, key=lambda cost: int(cost.step_id.rpartition(".")[2]))
-
-
-def _warm(_lane: Any) -> None:
-    """Import what a worker imports, before anything is timed."""
-    import execute_step
-
-    execute_step.attempts()  # type: ignore[attr-defined]
+    with ProcessPoolExecutor(_LANES, mp_context=spawned) as pool:
+        found = [cost for costs in pool.map(_lane, decision["lanes"]) for cost in costs]
+    return sorted(found, key=lambda cost: int(cost.step_id.rpartition(".")[2]))
 
 
 def _lane(decision: dict[str, Any]) -> list[Cost]:
