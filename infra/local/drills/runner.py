@@ -12,10 +12,12 @@ from onward.client import ClientError, Onward
 from infra.local.drills import (
     burst,
     dead_execution,
+    endpoint_down,
     gateway_timeout,
     kill_worker,
     lost_response,
     row_lock,
+    silent_loss,
     zombie,
 )
 from infra.local.drills.finding import Finding
@@ -33,6 +35,8 @@ _MODULES: Final = (
     gateway_timeout,
     row_lock,
     lost_response,
+    silent_loss,
+    endpoint_down,
     dead_execution,
     burst,
 )

@@ -1,0 +1,78 @@
+"""A subscriber of the runs of drills, and the queue that its wake-ups go through."""
+
+from __future__ import annotations
+
+import secrets
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+from infra.local.deploy import client
+from infra.local.subscriber import subscribed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from infra.local.drills.stage import Refund, Stage
+    from infra.local.subscriber import Subscriber
+
+ENDS: Final = ("run.queued", "run.started", "run.succeeded")
+"""What a subscriber of `run.*` hears of a run that nothing happens to."""
+
+
+@contextmanager
+def listening(stage: Stage) -> Iterator[Subscriber]:
+    """Subscribe a receiver for as long as a drill takes."""
+    name = f"drill-{secrets.token_hex(4)}"
+    with subscribed() as subscriber:
+        wish = {"url": subscriber.url, "status_url": subscriber.url}
+        subscriber.secrets.append(stage.onward.put_endpoint(name, wish)["secret"])
+        try:
+            yield subscriber
+        finally:
+            stage.onward.delete_endpoint(name)
+
+
+@contextmanager
+def nobody_delivers(stage: Stage) -> Iterator[None]:
+    """Hold all deliveries up; what is in the queue at the end of it is lost."""
+    functions = client("lambda", stage.stack.endpoint_url)
+    function = stage.stack.outputs["NotifyFunction"]
+    (mapping,) = functions.list_event_source_mappings(FunctionName=function)["EventSourceMappings"]
+    functions.update_event_source_mapping(UUID=mapping["UUID"], Enabled=False)
+    try:
+        yield
+        client("sqs", stage.stack.endpoint_url).purge_queue(
+            QueueUrl=stage.stack.outputs["NotifyQueueUrl"]
+        )
+    finally:
+        functions.update_event_source_mapping(UUID=mapping["UUID"], Enabled=True)
+
+
+def heard(subscriber: Subscriber, refund: Refund) -> list[str]:
+    """Return what was acknowledged of a run, each event once."""
+    return [arrival.type.removeprefix("onward.") for arrival in subscriber.heard(refund.run_id)]
+
+
+def synced(stage: Stage, refund: Refund) -> bool:
+    """Whether the snapshot says that everybody has heard."""
+    return stage.onward.get(refund.run_id)["downstream_synced"]
+
+
+def alarm(stage: Stage, output: str) -> str:
+    """Return the state of the alarm on a dead-letter queue."""
+    queue = stage.stack.outputs[output].rsplit("/", 1)[-1]
+    found: list[dict[str, Any]] = client("cloudwatch", stage.stack.endpoint_url).describe_alarms()[
+        "MetricAlarms"
+    ]
+    return next(
+        str(each["StateValue"])
+        for each in found
+        if any(dimension["Value"] == queue for dimension in each.get("Dimensions", []))
+    )
+
+
+def strange(subscriber: Subscriber) -> list[str]:
+    """Return what is wrong with what arrived, whatever was done to it."""
+    wrong = [f"{run_id} was heard out of order" for run_id in subscriber.out_of_order()]
+    wrong += [f"{event} came under two ids" for event in subscriber.strange_duplicates()]
+    return wrong + [f"{webhook_id} was not signed by us" for webhook_id in subscriber.refused]
