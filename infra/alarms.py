@@ -31,6 +31,10 @@ _LOST_ATTEMPTS: Final = 10
 """In five minutes. Single deaths are what the driver is for; this many are a cause of their own."""
 
 
+_UNHEARD: Final = 3600
+"""Seconds after its end that a run may be unsynced; the dead letters ring long before."""
+
+
 class Alarms(Construct):
     """A topic, and alarms that publish to it: one metric each, so that each names its culprit.
 
@@ -131,6 +135,12 @@ class Alarms(Construct):
             counted(self, Metric.RECOVERIES),
             "Many attempts are lost and taken over: a tool kills its worker or outlasts its time.",
             threshold=_LOST_ATTEMPTS,
+        )
+        self._ring(
+            "Unsynced",
+            counted(self, Metric.UNSYNCED_SECONDS, "max"),
+            "The end of a run was not heard for an hour: onward deliveries says by whom.",
+            threshold=_UNHEARD,
         )
 
     def _ring(

@@ -61,6 +61,15 @@ class Dashboard(Construct):
             ("Messages in queues", {queue.node.id: visible(queue) for queue in queues}),
             ("Milliseconds the stream lags behind", {"oldest": stream_age(publisher)}),
         )
+        lag = {
+            name: counted(self, Metric.DELIVERY_SECONDS, statistic)
+            for name, statistic in {"median": "p50", "95 of 100": "p95", "longest": "max"}.items()
+        }
+        unsynced = {"longest": counted(self, Metric.UNSYNCED_SECONDS, "max")}
+        self._row(
+            ("Seconds from an event to its acknowledgement", lag),
+            ("Seconds since the end of a run that was not heard", unsynced),
+        )
 
     def show_functions(self, functions: Sequence[Function]) -> None:
         """Errors and refusals by function, and how long they take."""

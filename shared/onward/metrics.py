@@ -24,7 +24,7 @@ _MOST_VALUES: Final = 100
 
 
 class Metric(StrEnum):
-    """Each counts commits' events; only `STEP_SECONDS` measures."""
+    """Most count events of commits; those in seconds measure."""
 
     RUNS_STARTED = "RunsStarted"
     RUNS_SUCCEEDED = "RunsSucceeded"
@@ -37,7 +37,13 @@ class Metric(StrEnum):
     RESTARTS = "Restarts"
     NEEDS_RECONCILIATION = "NeedsReconciliation"
     PERMISSION_FAILURES = "PermissionFailures"
+    DELIVERY_SECONDS = "DeliverySeconds"
+    UNSYNCED_SECONDS = "UnsyncedSeconds"
 
+
+_MEASURED: Final = frozenset(
+    {Metric.STEP_SECONDS, Metric.DELIVERY_SECONDS, Metric.UNSYNCED_SECONDS}
+)
 
 _taken: Final[dict[Metric, list[float]]] = {}
 """Of this invocation: Lambda gives a process one at a time."""
@@ -60,9 +66,8 @@ def embedded(environ: Mapping[str, str] = os.environ) -> dict[str, Any]:
     """
     if not _taken:
         return {}
-    seconds = {Metric.STEP_SECONDS}
     listed = [
-        {"Name": metric.value, "Unit": "Seconds" if metric in seconds else "Count"}
+        {"Name": metric.value, "Unit": "Seconds" if metric in _MEASURED else "Count"}
         for metric in _taken
     ]
     directive = {
@@ -74,5 +79,5 @@ def embedded(environ: Mapping[str, str] = os.environ) -> dict[str, Any]:
         "_aws": {"Timestamp": int(time.time() * 1000), "CloudWatchMetrics": [directive]}
     }
     for metric, values in _taken.items():
-        told[metric.value] = values[:_MOST_VALUES] if metric in seconds else sum(values)
+        told[metric.value] = values[:_MOST_VALUES] if metric in _MEASURED else sum(values)
     return told

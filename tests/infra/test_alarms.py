@@ -170,6 +170,7 @@ def test_every_machine_rings_when_an_execution_does_not_succeed(template: Templa
         Metric.PERMISSION_FAILURES,
         Metric.RESTARTS,
         Metric.RECOVERIES,
+        Metric.UNSYNCED_SECONDS,
     ],
 )
 def test_what_commits_say_rings(template: Template, metric: Metric) -> None:

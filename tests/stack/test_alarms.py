@@ -113,5 +113,5 @@ def test_the_dashboard_is_there(watch: Watch) -> None:
     (entry,) = watch.alarms.list_dashboards()["DashboardEntries"]
     page = watch.alarms.get_dashboard(DashboardName=entry["DashboardName"])
     widgets = json.loads(page["DashboardBody"])["widgets"]
-    assert len(widgets) == 10
+    assert len(widgets) == 12
     assert all(widget["properties"]["metrics"] for widget in widgets)

@@ -19,6 +19,7 @@ from onward.app.replay_events import cloud_event
 from onward.aws.codec import dumps
 from onward.aws.webhooks import NoAnswer, TimedOut
 from onward.domain.delivery import TIMEOUTS_TO_REST, Try
+from onward.metrics import Metric, count
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -156,6 +157,8 @@ def _send(
     except NoAnswer as error:
         missed = Missed(str(error), slow=isinstance(error, TimedOut))
     progress.tried.append(Try(now, event.seq, "acknowledged" if missed is None else missed.error))
+    if missed is None:
+        count(Metric.DELIVERY_SECONDS, round(max(0.0, sender.clock() - event.at), 3))
     if missed is None and endpoint.timeouts:
         sender.endpoints.answered(endpoint)
     return missed

@@ -13,6 +13,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
 from onward.domain.delivery import lagging
+from onward.metrics import Metric, count
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -59,6 +60,7 @@ def follow_up(ends: Ends, store: RunStore, run: Run, now: float) -> FollowUp | N
         store.move_due(run, None)
         return None
     passed = now - (run.ended_at or now)
+    count(Metric.UNSYNCED_SECONDS, round(passed, 3))
     if passed >= GIVE_UP:
         for endpoint in lag:
             ends.deliveries.give_up(_row(ends, run, endpoint, deliveries), run, now)
