@@ -289,3 +289,17 @@ def test_the_invocation_ends_before_its_time_is_up(here: World, hook: Subscriber
     wait = deliver(here.sender(), WakeUp(RUN_ID, "acme", "billing"), here.time.now + 5)
 
     assert (0.0, []) == (wait, hook.arrivals)
+
+
+def test_nothing_stays_dead_for_an_endpoint_that_is_gone(here: World, hook: Subscriber) -> None:
+    """The list of dead deliveries is for what can be mended."""
+    endpoint = here.subscribe(hook)
+    here.finish()
+    hook.answer = lambda _number, _event: Told(500)
+    here.deliver(3)
+    assert 1 == len(list(here.downstream.deliveries.dead("acme")))
+
+    here.downstream.endpoints.delete(endpoint, here.time.now)
+
+    assert here.deliver() is None
+    assert [] == list(here.downstream.deliveries.dead("acme"))

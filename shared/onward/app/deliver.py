@@ -108,12 +108,27 @@ def deliver(sender: Sender, wake: WakeUp, until: float) -> float | None:
     """
     endpoint = sender.endpoints.get(wake.tenant, wake.endpoint_id)
     run = sender.reader.run(wake.run_id)
-    if endpoint is None or not endpoint.active or run is None or run.tenant != wake.tenant:
+    if run is None or run.tenant != wake.tenant:
         return None
     delivery = sender.deliveries.get(wake.run_id, wake.endpoint_id)
+    if endpoint is None or not endpoint.active:
+        if delivery.dead_since is not None:
+            sender.deliveries.dismiss(delivery)
+        return None
     wait = _not_yet(sender, endpoint, delivery)
     if wait > 0:
         return _failed(sender, wake, delivery, [], Missed("the endpoint is left alone", wait))
+    return _catch_up(sender, wake, endpoint, run, delivery, until)
+
+
+def _catch_up(
+    sender: Sender,
+    wake: WakeUp,
+    endpoint: Endpoint,
+    run: Run,
+    delivery: Delivery,
+    until: float,
+) -> float | None:
     progress = _Progress(delivery.acked_seq if wake.after is None else wake.after)
     while events := sender.reader.events(wake.run_id, progress.acked, _PAGE):
         for event in events:

@@ -120,6 +120,14 @@ class Deliveries:
             **change(values),
         )
 
+    def dismiss(self, delivery: Delivery) -> None:
+        """Take a delivery off the list of dead ones: its endpoint hears of nothing any more."""
+        self._client.update_item(
+            TableName=self._table,
+            Key=_key(delivery.run_id, delivery.endpoint_id),
+            **change(dict.fromkeys(("dead_since", "due_at", "due_shard"))),
+        )
+
     def give_up(self, delivery: Delivery, run: Run, now: float) -> None:
         """Say that the patrol does not try any more; an operator may."""
         self.bury(delivery, run.tenant, delivery.dead_since or now)
