@@ -57,12 +57,15 @@ class Round:
 
     stage: Stage
     seed: int
+    until: float
     asked: Counter[str] = field(default_factory=Counter)
     later: list[Refund] = field(default_factory=list)
     ended: list[Watched] = field(default_factory=list)
 
     def one(self, number: int) -> None:
-        """Submit a refund with its faults and follow it for a while."""
+        """Submit a refund with its faults and follow it for a while; not when the time is up."""
+        if time.monotonic() > self.until:
+            return
         told = faults(random.Random(f"{self.seed}/{number}"))  # noqa: S311 - to be repeatable
         self.asked.update(str(fault["kind"]) for fault in told.values())
         refund = self.stage.submit(told)
@@ -92,6 +95,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=500)
     parser.add_argument("--seed", type=int, default=None)
+    parser.add_argument("--minutes", type=float, default=60, help="submit for so long at most")
     options = parser.parse_args()
     seed = options.seed if options.seed is not None else secrets.randbelow(10**6)
     state = Path(tempfile.mkdtemp(prefix="onward-chaos-"))
@@ -99,7 +103,9 @@ def main() -> None:
     up = stack.up(_free_port(), state, drills=True)
     try:
         with Onward(up.api_url, up.api_key) as onward, outside(state / "ledger.jsonl") as receiver:
-            held = _break(Round(Stage(up, onward, receiver, pause=PAUSE), seed), options.runs)
+            until = time.monotonic() + 60 * options.minutes
+            chaos = Round(Stage(up, onward, receiver, pause=PAUSE), seed, until)
+            held = _break(chaos, options.runs)
     finally:
         stack.down(state)
     sys.exit(0 if held else 1)
@@ -121,6 +127,8 @@ def _break(chaos: Round, runs: int) -> bool:
     for watched in chaos.ended:
         effects = chaos.stage.outside.effects(watched.order_id)
         broken += [f"{watched.run['run_id']}: {text}" for text in faults_of(watched, effects)]
+    if len(chaos.ended) + len(stuck) < runs:
+        print(f"the time was up before all {runs} runs were submitted")
     _report(chaos, havoc, stuck, time.monotonic() - began)
     print("\n".join(broken))
     print("broken" if broken else "held")
