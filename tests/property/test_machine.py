@@ -35,7 +35,7 @@ PROFILES = {
         print_blob=True,
         suppress_health_check=SLOW,
     )
-    for name, examples, steps in (("onward", 200, 50), ("thorough", 3_000, 100))
+    for name, examples, steps in (("onward", 150, 50), ("thorough", 3_000, 100))
 }
 GIVEN_UP = {StepStatus.FAILED, StepStatus.SKIPPED, StepStatus.CANCELLED}
 TROUBLES = [
