@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -9,7 +10,7 @@ from threading import Event as Flag
 
 import pytest
 from onward.cli import app
-from onward.client import Event, Onward
+from onward.client import AsyncOnward, Event, Onward
 from typer.testing import CliRunner
 
 from infra.local.stack import Stack, down, up
@@ -19,7 +20,8 @@ STEPS = 12
 
 
 def test_events_come_by_socket(onward: Onward, stack: Stack) -> None:
-    """And not one page is asked for before the end."""
+    """And no page is asked for before the end; cold, a socket may open too late for that."""
+    list(onward.watch(onward.submit(plan=chain(1))["run_id"]))
     run_id = onward.submit(plan=chain(STEPS))["run_id"]
     pages = []
     onward._wire._http.event_hooks["request"] = [
@@ -33,6 +35,18 @@ def test_events_come_by_socket(onward: Onward, stack: Stack) -> None:
 
     assert list(range(1, 3 * STEPS + 4)) == [int(event["sequence"]) for event in events]
     assert [str(len(events))] == pages
+
+
+def test_on_asyncio_a_run_is_followed_and_waited_for(stack: Stack) -> None:
+    """The same events, and the run as it ended."""
+
+    async def follow() -> tuple[list[int], str]:
+        async with AsyncOnward(stack.api_url, stack.api_key) as onward:
+            run_id = (await onward.submit(plan=chain(3)))["run_id"]
+            seen = [int(event["sequence"]) async for event in onward.watch(run_id)]
+            return seen, (await onward.wait(run_id))["status"]
+
+    assert (list(range(1, 13)), "succeeded") == asyncio.run(follow())
 
 
 def test_watching_outlives_the_stack(onward: Onward, stack: Stack, state: Path) -> None:

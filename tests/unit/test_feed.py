@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 import json
 from collections import deque
 from collections.abc import Iterator
@@ -9,7 +10,7 @@ from threading import Thread
 from typing import Any
 
 import pytest
-from onward.client import Onward, OnwardProblem
+from onward.client import AsyncOnward, Onward, OnwardProblem
 from onward.client.feed import Feed, Sign
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.server import ServerConnection, serve
@@ -79,6 +80,42 @@ def watched(api: ScriptedApi, live: Sockets, after: int = 0) -> list[int]:
     api.routes["POST /tickets"] = (201, {"ticket": "wst_1", "use": "ws", "url": live.url})
     with Onward(api.url, "ow_dev_key") as onward:
         return [int(each["sequence"]) for each in onward.watch("run_1", after)]
+
+
+def watched_async(api: ScriptedApi, live: Sockets) -> list[dict[str, Any]]:
+    api.routes["POST /tickets"] = (201, {"ticket": "wst_1", "use": "ws", "url": live.url})
+
+    async def watch() -> list[Any]:
+        async with AsyncOnward(api.url, "ow_dev_key") as onward:
+            return [each async for each in onward.watch("run_1")]
+
+    return asyncio.run(watch())
+
+
+def test_on_asyncio_events_come_once_and_in_order_too(api: ScriptedApi) -> None:
+    """Over a cut, a repetition, a large event and a gap, to the end."""
+    api.log = [event(1), event(2, data={"note": "long"}), event(3), event(4, "run.failed")]
+    first = [subscribed(0, 4), sent(1), sent(2, dataref="/elsewhere"), CUT]
+    second = [subscribed(2, 4), sent(2), sent(4, "run.failed")]
+    third = [subscribed(2, 4), sent(3), sent(4, "run.failed")]
+    with sockets(first, second, third) as live:
+        seen = watched_async(api, live)
+    assert [1, 2, 3, 4] == [int(each["sequence"]) for each in seen]
+    assert {"note": "long"} == seen[1]["data"]
+    assert [0, 2, 2] == [said["last_event_id"] for said in live.heard]
+
+
+def test_on_asyncio_there_is_polling_without_a_socket(api: ScriptedApi) -> None:
+    """And `wait` returns the run as it ended."""
+    api.log = [event(1), event(2, "run.succeeded")]
+    api.routes["GET /runs/run_1"] = (200, {"run_id": "run_1", "as_of_seq": 0})
+
+    async def waited() -> Any:
+        async with AsyncOnward(api.url, "ow_dev_key") as onward:
+            assert [1, 2] == [int(e["sequence"]) async for e in onward.watch("run_1")]
+            return await onward.wait("run_1")
+
+    assert "run_1" == asyncio.run(waited())["run_id"]
 
 
 def test_events_come_over_the_socket_until_the_run_has_ended(api: ScriptedApi) -> None:

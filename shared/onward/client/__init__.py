@@ -1,5 +1,6 @@
 """The HTTP client of Onward's API: what the command line and your own programs call."""
 
+from onward.client.aio import AsyncOnward
 from onward.client.api import Onward
 from onward.client.errors import ClientError, OnwardProblem, ServiceUnreachable
 from onward.client.shapes import (
@@ -16,6 +17,7 @@ from onward.client.shapes import (
 
 __all__ = [
     "Artifact",
+    "AsyncOnward",
     "ClientError",
     "Event",
     "Fault",

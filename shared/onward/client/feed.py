@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from onward.client.errors import OnwardProblem
 
 if TYPE_CHECKING:
-    from onward.client.shapes import Event
+    from onward.client.shapes import Event, Page
 
 QUIET_SECONDS: Final = 15.0
 """After so long without a frame the service is asked where the log is; sockets idle ten minutes."""
@@ -41,6 +41,7 @@ class Feed:
     position: int
     reconnect_by: datetime | None = None
     pinged: bool = False
+    ended: bool = False
 
     def subscription(self) -> str:
         """Return the message that asks for everything behind the position."""
@@ -90,6 +91,12 @@ class Feed:
         self.position = sequence
         return True
 
+    def read(self, page: Page) -> list[Event]:
+        """Return what is new on a page, and learn whether that is all there will ever be."""
+        fresh = [event for event in page["events"] if self.accept(event)]
+        self.ended = page["ended"] and self.position >= page["as_of_seq"]
+        return fresh
+
     def after(self, event: Event) -> Sign:
         """Return what is to be done once an event was passed on."""
         if event["type"] in _ENDS:
@@ -102,6 +109,14 @@ class Feed:
         if sequence > self.position + 1:
             return Sign.RECONNECT
         return event if self.accept(event) else Sign.NOTHING
+
+
+def whole(event: Event, page: Page) -> Event:
+    """Return an event with its data, from the page that its frame named for it."""
+    found = page["events"]
+    if not found or found[0]["id"] != event["id"]:
+        raise OnwardProblem("cursor_expired", 410, "the event is not kept any more")
+    return found[0]
 
 
 def address(ticket: Any) -> str:

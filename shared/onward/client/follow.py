@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from websockets.exceptions import InvalidHandshake, InvalidURI, WebSocketException
 from websockets.sync.client import connect
 
-from onward.client.errors import ClientError, OnwardProblem
-from onward.client.feed import QUIET_SECONDS, Feed, Sign, address
+from onward.client.errors import ClientError
+from onward.client.feed import QUIET_SECONDS, Feed, Sign, address, whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from onward.client.shapes import Event, Page, SocketTicket
 
 OPEN_SECONDS = 10.0
-_TRIES = 3
+TRIES = 3
+"""Sockets in a row that do not open; then a run is followed by polling alone."""
 
 
 class Follower:
@@ -40,13 +41,12 @@ class Follower:
         self._ticket = ticket
         self._page = page
         self._wait = wait
-        self._ended = False
 
     def __iter__(self) -> Iterator[Event]:
         """Sockets while they open; after each one that did not, one page by polling."""
         missed = 0
-        while not self._ended:
-            socket = self._open() if missed < _TRIES else None
+        while not self._feed.ended:
+            socket = self._open() if missed < TRIES else None
             if socket is None:
                 missed += 1
                 yield from self._look(self._wait)
@@ -60,7 +60,7 @@ class Follower:
         try:
             ticket = self._ticket()
             socket = connect(
-                address(ticket), proxy=_proxy(ticket), open_timeout=OPEN_SECONDS, close_timeout=1
+                address(ticket), proxy=proxy(ticket), open_timeout=OPEN_SECONDS, close_timeout=1
             )
         except (ClientError, InvalidHandshake, InvalidURI, OSError, KeyError, TypeError):
             return None
@@ -71,7 +71,7 @@ class Follower:
         feed, sign = self._feed, Sign.NOTHING
         try:
             socket.send(feed.subscription())
-            while sign is not Sign.RECONNECT and not self._ended:
+            while sign is not Sign.RECONNECT and not self._feed.ended:
                 try:
                     taken = feed.take(socket.recv(timeout=QUIET_SECONDS))
                 except TimeoutError:
@@ -93,23 +93,16 @@ class Follower:
     def _look(self, wait: float) -> Iterator[Event]:
         """Yield what a page has, and learn whether that is all there will ever be."""
         feed = self._feed
-        page = self._page(feed.position, wait)
-        for event in page["events"]:
-            if feed.accept(event):
-                yield event
-        self._ended = page["ended"] and feed.position >= page["as_of_seq"]
+        yield from feed.read(self._page(feed.position, wait))
 
     def _whole(self, event: Event) -> Event:
         """Return an event with its data, which a frame only names where it is large."""
         if "data" in event:
             return event
-        found = self._page(int(event["sequence"]) - 1, 0)["events"]
-        if not found or found[0]["id"] != event["id"]:
-            raise OnwardProblem("cursor_expired", 410, "the event is not kept any more")
-        return found[0]
+        return whole(event, self._page(int(event["sequence"]) - 1, 0))
 
 
-def _proxy(ticket: Any) -> Literal[True] | None:
-    """The environment's proxy is for what is not on this machine."""
+def proxy(ticket: Any) -> Literal[True] | None:
+    """Return the proxy to take: the environment's proxy is for what is not on this machine."""
     local = ("ws://127.", "ws://localhost", "ws://[::1]")
     return None if str(ticket["url"]).startswith(local) else True

@@ -40,13 +40,20 @@ class BackOff:
 
     def tries(self, seconds: float) -> Iterator[None]:
         """Yield at once, then after a pause each, until `seconds` have passed since the first."""
-        end, pause = self.clock() + seconds, 0.2
-        while True:
+        for wait in self.pauses(seconds):
+            if wait:
+                self.sleep(wait)
             yield
+
+    def pauses(self, seconds: float) -> Iterator[float]:
+        """Yield what to wait before each try, in seconds; none before the first."""
+        end, pause = self.clock() + seconds, 0.2
+        yield 0.0
+        while True:
             wait = pause * self.jitter()
             if self.clock() + wait > end:
                 return
-            self.sleep(wait)
+            yield wait
             pause = min(pause * 2, _SLOWEST_PAUSE)
 
 
@@ -67,7 +74,7 @@ class Wire:
             transport=transport,
             timeout=httpx.Timeout(_NO_ANSWER, connect=5.0),
             # The environment's proxy and certificates are for what is not on this machine.
-            trust_env=not _LOOPBACK.match(self._url),
+            trust_env=not on_this_machine(self._url),
         )
         self._headers = {"Authorization": f"Bearer {api_key}"}
 
@@ -112,13 +119,13 @@ class Wire:
         failure: ClientError | None = None
         for _ in self.back_off.tries(within):
             try:
-                return _json(self.once(method, path, **request))
+                return read_json(self.once(method, path, **request))
             except OnwardProblem as problem:
-                if not (problem.retryable or problem.status in _PASSING):
+                if not is_passing(problem):
                     raise
                 failure = problem
             except ServiceUnreachable as silence:
-                if not (absent or isinstance(silence.__cause__, _LOST)):
+                if not (absent or is_lost(silence)):
                     raise
                 failure = silence
         raise failure or ServiceUnreachable("not asked: no time was given")
@@ -165,7 +172,23 @@ def problem_of(answer: httpx.Response) -> OnwardProblem:
     )
 
 
-def _json(answer: httpx.Response) -> Any:
+def on_this_machine(url: str) -> bool:
+    """Whether an address is one of the loopback's."""
+    return _LOOPBACK.match(url) is not None
+
+
+def is_passing(problem: OnwardProblem) -> bool:
+    """Whether the same request may be answered otherwise in a moment."""
+    return problem.retryable or problem.status in _PASSING
+
+
+def is_lost(silence: ServiceUnreachable) -> bool:
+    """Whether the request may have arrived and only its answer is missing."""
+    return isinstance(silence.__cause__, _LOST)
+
+
+def read_json(answer: httpx.Response) -> Any:
+    """Return an answer's JSON; raises ServiceUnreachable where that is no Onward."""
     try:
         return answer.json()
     except ValueError as error:

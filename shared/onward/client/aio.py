@@ -1,0 +1,201 @@
+"""The client for programs on asyncio: the calls that submit runs and follow them."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from contextlib import aclosing
+from typing import TYPE_CHECKING, Any, Self
+
+import httpx
+from websockets.asyncio.client import connect
+from websockets.exceptions import InvalidHandshake, InvalidURI, WebSocketException
+
+from onward.client.errors import ClientError, OnwardProblem, ServiceUnreachable
+from onward.client.feed import QUIET_SECONDS, Feed, Sign, address, whole
+from onward.client.follow import OPEN_SECONDS, TRIES, proxy
+from onward.client.wire import BackOff, is_lost, is_passing, on_this_machine, problem_of, read_json
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+
+    from websockets.asyncio.client import ClientConnection
+
+    from onward.client.shapes import Event, Page, Snapshot
+
+LONGEST_WAIT = 20.0
+_NO_ANSWER = 10.0
+
+
+class AsyncOnward:
+    """`Onward` for asyncio; raises the same errors, and tries again what may pass by itself."""
+
+    def __init__(
+        self,
+        api_url: str,
+        api_key: str,
+        *,
+        transport: httpx.AsyncBaseTransport | None = None,
+        back_off: BackOff | None = None,
+    ) -> None:
+        """Connect lazily; `transport` and `back_off` are seams for tests."""
+        self._url = api_url.rstrip("/")
+        self._back_off = back_off or BackOff()
+        self._http = httpx.AsyncClient(
+            transport=transport,
+            headers={"Authorization": f"Bearer {api_key}"},
+            trust_env=not on_this_machine(self._url),
+        )
+
+    async def __aenter__(self) -> Self:
+        """Return the client itself."""
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Close the connections."""
+        await self._http.aclose()
+
+    async def submit(
+        self,
+        workflow: str | None = None,
+        input: Any = None,  # noqa: A002 - the field's name in the API
+        *,
+        plan: Any = None,
+        key: str | None = None,
+        **options: Any,
+    ) -> Snapshot:
+        """Submit one run of a named workflow or of a plan; a lost reply cannot make it two."""
+        what = {"workflow": workflow} if plan is None else {"plan": plan}
+        body = {**what, "input": {} if input is None else input, **options}
+        headers = {"Idempotency-Key": key or uuid.uuid4().hex}
+        run: Snapshot = await self._ask("POST", "/runs", within=30.0, json=body, headers=headers)
+        return run
+
+    async def get(self, run_id: str) -> Snapshot:
+        """Return the run as it stands."""
+        run: Snapshot = await self._ask("GET", f"/runs/{run_id}")
+        return run
+
+    async def wait(self, run_id: str, *, patience: float = 60.0) -> Snapshot:
+        """Return the run once it has ended."""
+        run = await self.get(run_id)
+        async for _ in self.watch(run_id, run["as_of_seq"], patience=patience):
+            pass
+        return await self.get(run_id)
+
+    async def events(self, run_id: str, after: int = 0, wait: float = 0.0) -> Page:
+        """Return the events after `after`; hold the question up to `wait` (≤ 20) s for the next."""
+        return await self._page(run_id, after, wait, 5.0)
+
+    async def watch(
+        self, run_id: str, after: int = 0, *, patience: float = 60.0
+    ) -> AsyncGenerator[Event, None]:
+        """Yield every event after `after` once and in order, and end with the run.
+
+        Over sockets, and by long polling where there is none; `patience` is how many seconds in a
+        row the service may be away.
+        """
+        feed, missed = Feed(run_id, after), 0
+        while not feed.ended:
+            socket = await self._open() if missed < TRIES else None
+            if socket is None:
+                missed += 1
+                for event in await self._look(feed, LONGEST_WAIT, patience):
+                    yield event
+                continue
+            missed = 0
+            async with socket, aclosing(self._listen(feed, socket, patience)) as events:
+                async for event in events:
+                    yield event
+
+    async def _open(self) -> ClientConnection | None:
+        try:
+            ticket = (await self._once("POST", "/tickets", json={"use": "ws"})).json()
+            return await connect(
+                address(ticket), proxy=proxy(ticket), open_timeout=OPEN_SECONDS, close_timeout=1
+            )
+        except (
+            ClientError,
+            InvalidHandshake,
+            InvalidURI,
+            OSError,
+            KeyError,
+            TypeError,
+            ValueError,
+        ):
+            return None
+
+    async def _listen(
+        self, feed: Feed, socket: ClientConnection, patience: float
+    ) -> AsyncGenerator[Event, None]:
+        """Yield until the socket breaks, is due for another, or the run has ended."""
+        sign = Sign.NOTHING
+        try:
+            await socket.send(feed.subscription())
+            while sign is not Sign.RECONNECT and not feed.ended:
+                try:
+                    taken = feed.take(await asyncio.wait_for(socket.recv(), QUIET_SECONDS))
+                except TimeoutError:
+                    word = feed.quiet()
+                    if word is None:
+                        return
+                    await socket.send(word)
+                    continue
+                if isinstance(taken, Sign):
+                    sign = taken
+                else:
+                    yield await self._whole(feed, taken, patience)
+                    sign = feed.after(taken)
+                if sign is Sign.LOOK:
+                    for event in await self._look(feed, 0, patience):
+                        yield event
+        except (WebSocketException, OSError):
+            return
+
+    async def _look(self, feed: Feed, wait: float, patience: float) -> list[Event]:
+        return feed.read(await self._page(feed.run_id, feed.position, wait, patience))
+
+    async def _whole(self, feed: Feed, event: Event, patience: float) -> Event:
+        if "data" in event:
+            return event
+        before = int(event["sequence"]) - 1
+        return whole(event, await self._page(feed.run_id, before, 0, patience))
+
+    async def _page(self, run_id: str, after: int, wait: float, within: float) -> Page:
+        params = {"after": after, "wait": f"{wait:g}"}
+        path = f"/runs/{run_id}/events"
+        page: Page = await self._ask(
+            "GET", path, within=within, absent=True, held=wait, params=params
+        )
+        return page
+
+    async def _once(
+        self, method: str, path: str, *, held: float = 0.0, **request: Any
+    ) -> httpx.Response:
+        timeout = httpx.Timeout(_NO_ANSWER + held, connect=5.0)
+        try:
+            answer = await self._http.request(method, self._url + path, timeout=timeout, **request)
+        except (httpx.TransportError, httpx.InvalidURL) as error:
+            raise ServiceUnreachable(f"no answer from {self._url} ({error})") from error
+        if answer.is_error:
+            raise problem_of(answer)
+        return answer
+
+    async def _ask(
+        self, method: str, path: str, *, within: float = 5.0, absent: bool = False, **request: Any
+    ) -> Any:
+        """Make a request, again while that may help and `within` seconds last; return its JSON."""
+        failure: ClientError | None = None
+        for pause in self._back_off.pauses(within):
+            await asyncio.sleep(pause)
+            try:
+                return read_json(await self._once(method, path, **request))
+            except OnwardProblem as problem:
+                if not is_passing(problem):
+                    raise
+                failure = problem
+            except ServiceUnreachable as silence:
+                if not (absent or is_lost(silence)):
+                    raise
+                failure = silence
+        raise failure or ServiceUnreachable("not asked: no time was given")
