@@ -15,6 +15,8 @@ from onward.cli.runs import AsJson
 from onward.cli.stack import Port, State, start
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from infra.local.drills.finding import Finding
     from infra.local.stack import Stack
 
@@ -35,15 +37,20 @@ def drill(
     unknown = [name for name in chosen if name not in DRILLS]
     if unknown:
         raise WrongUse(f"no drill is called {', '.join(unknown)}; there are {', '.join(DRILLS)}")
-    console = Console(highlight=False, soft_wrap=True)
+    found = run(_stack(port, state), chosen, quick=quick)
+    raise typer.Exit(report(found, Console(highlight=False, soft_wrap=True), as_json=as_json))
+
+
+def report(findings: Iterable[Finding], console: Console, *, as_json: bool) -> Exit:
+    """Print each finding as it comes; return whether any guarantee broke."""
     broken = False
-    for finding in run(_stack(port, state), chosen, quick=quick):
+    for finding in findings:
         broken = broken or finding.verdict == "broken"
         if as_json:
             console.out(finding.to_json())
         else:
             console.print(_line(finding))
-    raise typer.Exit(Exit.RUN_FAILED if broken else Exit.SUCCEEDED)
+    return Exit.RUN_FAILED if broken else Exit.SUCCEEDED
 
 
 def _stack(port: int | None, state: Path) -> Stack:
