@@ -10,7 +10,7 @@ from onward.app.artifacts import TenantArtifacts
 from onward.app.call_tool import Call, call_tool
 from onward.app.carry_out import COMMIT_MARGIN, carry_out, read_view
 from onward.domain.errors import Contended
-from onward.domain.model import attempt_id
+from onward.domain.model import Failure, attempt_id
 from onward.domain.protocol import AttemptClosed, Complete, Decision, Do, Fail, Report
 from onward.sdk.context import StepContext, no_sandbox
 
@@ -94,8 +94,15 @@ def execute_step(worker: Worker, attempt: Attempt) -> Decision:
 
 
 def _attempt(worker: Worker, attempt: Attempt, view: View, step: Step) -> Complete | Fail:
-    """Call the tool while a watch sees to it that the process does not outlive the attempt."""
-    watch = _end_at_deadline(worker, step, worker.drive.clock())
+    """Call the tool while a watch sees to it that the process does not outlive the attempt.
+
+    An attempt that begins after its deadline calls nothing: others may count on its being over.
+    """
+    now = worker.drive.clock()
+    if step.deadline is not None and now >= step.deadline:
+        late = Failure("timeout", "the attempt began after its deadline", retryable=True)
+        return Fail(step.step_id, step.fence, late, worker.drive.chance(), started_at=now)
+    watch = _end_at_deadline(worker, step, now)
     context = _context(worker, attempt, view, step)
     planned = view.plan[attempt.plan_key]
     try:

@@ -24,7 +24,6 @@ from onward.app.carry_out import carry_out, decided, look
 from onward.app.follow_up import FollowUp, follow_up
 from onward.aws.engine import Execution
 from onward.domain.limits import TASK_GRACE
-from onward.domain.model import RunStatus
 from onward.domain.protocol import Do, Restart, Settle
 
 if TYPE_CHECKING:
@@ -101,8 +100,8 @@ def look_after(watch: Patrol, run_id: str) -> Repair | FollowUp | None:
 
 
 def _repair(watch: Patrol, run: Run) -> Repair | None:
-    if run.status is RunStatus.NEEDS_RECONCILIATION and not run.waiting:
-        return None  # it stalled three times; an operator resumes it
+    if run.stalled:
+        return None  # an operator resumes it
     state = watch.engine.state(run.run_id, run.generation)
     if state is Execution.ABSENT:
         watch.start({"run_id": run.run_id, "generation": run.generation})

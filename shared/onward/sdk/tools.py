@@ -142,6 +142,8 @@ def tool(  # noqa: PLR0913 - one keyword a policy
             raise ToolRefused(f"tool {label}: a write tool declares its idempotency")
         if effect == "read" and idempotency is not None:
             raise ToolRefused(f"tool {label}: a read tool needs no idempotency")
+        if effect == "write" and expands:
+            raise ToolRefused(f"tool {label}: a tool that adds steps does not write as well")
         if (idempotency == "probe") != (probe is not None):
             raise ToolRefused(f"tool {label}: idempotency 'probe' and a probe go together")
         if not 1 <= timeout <= MAX_STEP_TIMEOUT:
