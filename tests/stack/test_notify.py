@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import statistics
 import threading
@@ -10,10 +11,12 @@ import time
 import uuid
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
 import pytest
+from botocore.exceptions import BotoCoreError, ClientError
 from onward.client import Onward
 
 from infra.local.deploy import client
@@ -21,7 +24,7 @@ from infra.local.stack import Stack
 from infra.local.subscriber import Subscriber, Told, subscribed
 from tests.stack.sandbox import until
 
-RUNS = 30
+RUNS = int(os.environ.get("ONWARD_RUNS", "30"))
 ONE = {"steps": [{"id": "a", "tool": "echo", "input": {"value": 1}}]}
 STARTED_AND_ENDED = ["onward.run.queued", "onward.run.started", "onward.run.succeeded"]
 
@@ -143,12 +146,13 @@ class thief:  # noqa: N801 - reads as the statement it is
     def steal(self) -> None:
         dice = random.Random(11)
         while not self.over.wait(0.05):
-            answer = self.queues.receive_message(QueueUrl=self.url, VisibilityTimeout=1)
-            for message in answer.get("Messages", []):
-                if dice.random() < self.share:
-                    handle = message["ReceiptHandle"]
-                    self.queues.delete_message(QueueUrl=self.url, ReceiptHandle=handle)
-                    self.stolen.append(message["Body"])
+            with suppress(ClientError, BotoCoreError):  # others were faster
+                answer = self.queues.receive_message(QueueUrl=self.url, VisibilityTimeout=1)
+                for message in answer.get("Messages", []):
+                    if dice.random() < self.share:
+                        handle = message["ReceiptHandle"]
+                        self.queues.delete_message(QueueUrl=self.url, ReceiptHandle=handle)
+                        self.stolen.append(message["Body"])
 
 
 def test_a_dead_letter_rings_until_it_is_redriven(
@@ -236,7 +240,7 @@ def test_a_poison_record_is_set_apart_while_later_ones_flow(
 
 def test_an_endpoint_that_hangs_does_not_hold_up_another(onward: Onward, hook: Subscriber) -> None:
     """The other's lag stays within twice what it is alone, after the first time-outs too."""
-    lags(onward, hook)  # warm
+    warm(onward, hook)
     alone = lags(onward, hook)
     with subscribe(onward) as hanging:
         hanging.answer = lambda _number, _event: Told(seconds=11)
@@ -245,6 +249,16 @@ def test_an_endpoint_that_hangs_does_not_hold_up_another(onward: Onward, hook: S
     print({"alone": alone, "beside": beside})  # noqa: T201 - the figure
     assert statistics.median(beside) <= 2 * statistics.median(alone) + 0.2
     assert max(beside) <= 2 * max(alone) + 1.0
+
+
+def warm(onward: Onward, hook: Subscriber) -> None:
+    """Have as many senders as there may be: a cold start is not what is measured."""
+    hook.answer = lambda _number, _event: Told(seconds=1.5)
+    run_ids = submit(onward, 12)
+    ended(onward, run_ids)
+    until(lambda: not unsynced(onward, run_ids), seconds=90)
+    hook.answer = lambda _number, _event: Told()
+    lags(onward, hook)
 
 
 def lags(onward: Onward, hook: Subscriber, count: int = 6) -> list[float]:
