@@ -14,7 +14,10 @@ from tests.store.runs import journey, steps
 def test_an_attempt_that_begins_after_its_deadline_calls_nothing(
     store: RunStore, reader: RunReader, blobs: Any, time: Any
 ) -> None:
-    """It is over for everybody else, so its write is not sent; the next attempt's is."""
+    """It is over for everybody else, so its write is not sent; the next attempt's is.
+
+    Nothing failed, so the step keeps all its attempts.
+    """
     tools.forget()
     plan = steps({"id": "pay", "tool": "once", "input": {"value": 1}})
     made = journey(store, reader, blobs, time, plan)
@@ -27,3 +30,6 @@ def test_an_attempt_that_begins_after_its_deadline_calls_nothing(
     assert RunStatus.SUCCEEDED is made.run.status
     assert [1] == list(tools.CALLS.values())
     assert 2 == made.run.attempts
+    row = reader.rows(made.run_id, steps=["pay"]).steps["pay"]
+    assert row is not None
+    assert 0 == row.tries

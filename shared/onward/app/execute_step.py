@@ -100,8 +100,9 @@ def _attempt(worker: Worker, attempt: Attempt, view: View, step: Step) -> Comple
     """
     now = worker.drive.clock()
     if step.deadline is not None and now >= step.deadline:
-        late = Failure("timeout", "the attempt began after its deadline", retryable=True)
-        return Fail(step.step_id, step.fence, late, worker.drive.chance(), started_at=now)
+        late = Failure("began_late", "the attempt began after its deadline", retryable=True)
+        jitter = worker.drive.chance()
+        return Fail(step.step_id, step.fence, late, jitter, started_at=now, called=False)
     watch = _end_at_deadline(worker, step, now)
     context = _context(worker, attempt, view, step)
     planned = view.plan[attempt.plan_key]

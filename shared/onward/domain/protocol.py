@@ -67,7 +67,11 @@ class Complete:
 
 @dataclass(frozen=True, slots=True)
 class Fail:
-    """An attempt's tool raised. `jitter` in [0, 1) spreads the back-off."""
+    """An attempt's tool raised. `jitter` in [0, 1) spreads the back-off.
+
+    `called` is false when nothing was called, because the attempt came too late to begin: that
+    is no failure of its step, and takes nothing off the step's attempts, only off the run's.
+    """
 
     step_id: str
     fence: int
@@ -75,6 +79,7 @@ class Fail:
     jitter: float = 0.0
     usage: Usage = field(default_factory=Usage)
     started_at: float | None = None
+    called: bool = True
 
 
 @dataclass(frozen=True, slots=True)

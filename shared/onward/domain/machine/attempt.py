@@ -54,7 +54,8 @@ def fail(turn: Turn, command: Fail) -> Decision:
     failure = bounded(command.failure)
     charge(turn, command.usage)
     step = turn.resumed(step, command.started_at)
-    step = replace(step, tries=step.tries + 1, usage=step.usage + command.usage)
+    tries = step.tries + command.called
+    step = replace(step, tries=tries, usage=step.usage + command.usage)
     unclear = failure.code == OutcomeUnknown.code
     ledger.failed(turn, planned, step, unclear=unclear)
     worth = replace(failure, retryable=failure.retryable or unclear)
