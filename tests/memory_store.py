@@ -16,7 +16,7 @@ from onward.domain.errors import Conflict
 from onward.domain.machine import decide, submit
 from onward.domain.machine.ledger import proven
 from onward.domain.model import Payload, child_id
-from onward.domain.plan import outputs_needed
+from onward.domain.needs import outputs_needed
 from onward.domain.protocol import Complete, Resolved, RowsMissing, View
 from onward.domain.template import Unresolved, resolve
 

@@ -11,7 +11,7 @@ from onward.aws.blobs import hashed
 from onward.aws.codec import dumps
 from onward.domain.limits import INLINE_BYTES
 from onward.domain.model import Payload, StepStatus, child_id
-from onward.domain.plan import added_needed, outputs_needed
+from onward.domain.needs import added_needed, outputs_needed
 from onward.domain.protocol import Claim, Resolved
 from onward.domain.template import Unresolved, resolve
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from onward.domain.errors import Fault, InvalidPlan
 from onward.domain.limits import MAX_CYCLES, MAX_DEPTH, MAX_STEP_TIMEOUT, MAX_STEPS
 from onward.domain.model import FIRST_PART, Json, PlannedStep, Policy, plan_key
-from onward.domain.template import REF, deeper_than, escaped, parse, references, walk
+from onward.domain.template import REF, deeper_than, escaped, parse, walk
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -298,23 +298,3 @@ def _link(steps: list[PlannedStep], part: str) -> CompiledPlan:
         roots=PlannedStep(key=plan_key(part, ""), singles=roots),
         result_from=steps[-1].step_id,
     )
-
-
-ADDED: Final = "added"
-"""Below a step that added others: their outputs by id."""
-
-
-def added_needed(step: PlannedStep) -> frozenset[str]:
-    """Return the steps of which a claim reads what the steps they added returned."""
-    found = references(step.input) + references(step.for_each)
-    return frozenset(
-        reference.step
-        for reference in found
-        if reference.step is not None and reference.path[:1] == (ADDED,)
-    )
-
-
-def outputs_needed(step: PlannedStep) -> frozenset[str]:
-    """Return the steps whose outputs a claim of this step reads."""
-    found = references(step.input) + references(step.for_each)
-    return frozenset(reference.step for reference in found if reference.step is not None)
