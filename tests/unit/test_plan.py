@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from onward.domain.errors import InvalidPlan
 from onward.domain.limits import MAX_CYCLES
 from onward.domain.model import Policy
-from onward.domain.plan import ToolSpec, compile_plan, outputs_needed
+from onward.domain.needs import outputs_needed
+from onward.domain.plan import ToolSpec, compile_plan
 
 from tests.builders import TOOLS, compiled, ref, step
 
