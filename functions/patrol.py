@@ -20,14 +20,14 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """Answer with how many runs were looked at and what was repaired."""
     with log(context, source=event.get("source", "asked")) as line:
         runs, source = watch(), event.get("source")
+        end = until(context) - COMMIT_MARGIN
         if source == EXECUTIONS:
             run_id = run_of(event["detail"]["executionArn"])
-            repair = look_after(runs, run_id)
-            return {"looked": 1, "repairs": {} if repair is None else {repair.value: 1}}
+            repairs = look_after(runs, run_id, end)
+            return {"looked": 1, "repairs": {repair.value: 1 for repair in repairs}}
         now = runs.drive.clock()
         if source == SCHEDULED and not runs.due.claim_round(now, patrol_seconds()):
             return {"looked": 0, "repairs": {}}
-        end = until(context) - COMMIT_MARGIN
         found = patrol(runs, end, everything=bool(event.get("everything")))
         line.append_keys(**found)
         return {"looked": found.pop("looked", 0), "repairs": dict(found)}

@@ -74,6 +74,7 @@ class OnwardStack(Stack):
             | {
                 "driver_arn": self.driver.machine.state_machine_arn,
                 "start_queue_url": self.outbox.start.queue_url,
+                "cursors_table": self.state.cursors.table_name,
                 "patrol_parameter": self.patrol.interval.parameter_name,
                 "retention_days": self._context("retention-days") or "0",
             },
@@ -256,6 +257,7 @@ class OnwardStack(Stack):
         self.state.let_remember(self.http_api, driven.execute_step)
         let_follow_runs(self.state, self.sockets, self.push_events)
         self.state.let_follow(self.http_api, "Put")
+        self.state.let_follow(self.patrol_function, "Query")
         let_ask(driven.execute_step, Settings(model_id=self._context("model")).model_names)
         let_invoke(driven.execute_step, self.run_sandbox)
         let_invoke(self.http_api, self.patrol_function)

@@ -169,6 +169,8 @@ def watch() -> Patrol:
 def ends() -> Ends:
     """Return what looking after runs that have ended takes."""
     from onward.app.follow_up import Ends
+    from onward.app.wake_live import Siren
+    from onward.aws.cursors import Cursors
     from onward.aws.deliveries import Deliveries
     from onward.aws.endpoints import Endpoints
     from onward.aws.retention import Retention
@@ -178,7 +180,12 @@ def ends() -> Ends:
         endpoints=Endpoints(dynamodb, held.runs_table),
         deliveries=Deliveries(dynamodb, held.runs_table),
         bell=bell("patrol"),
-        retention=Retention(dynamodb, held.runs_table),
+        siren=Siren(
+            cursors=Cursors(dynamodb, held.cursors_table),
+            queue=lambda: live_queue("patrol"),
+            new_id=lambda: uuid4().hex,
+        ),
+        retention=Retention(dynamodb, held.runs_table, time.time),
         keep_seconds=held.retention_seconds,
     )
 

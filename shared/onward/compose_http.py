@@ -52,7 +52,7 @@ def api() -> Api:
             {"everything": True}
         ),
         downstream=downstream(NAME),
-        retention=Retention(dynamodb, held.runs_table),
+        retention=Retention(dynamodb, held.runs_table, time.time),
     )
     return Api(service)
 

@@ -49,6 +49,7 @@ FUNCTION_FIELDS: Final[Mapping[str, frozenset[str]]] = {
         "start_queue_url",
         "notify_queue_url",
         "live_queue_url",
+        "cursors_table",
         "patrol_parameter",
         "retention_days",
     },

@@ -145,7 +145,7 @@ def new_service(dynamodb: Any, time: Time) -> Service:
         wake=lambda _token: False,
         patrol=lambda: {"looked": 0, "repairs": {}},
         downstream=new_downstream(dynamodb, time),
-        retention=Retention(dynamodb, RUNS),
+        retention=Retention(dynamodb, RUNS, time.clock),
     )
 
 

@@ -72,7 +72,8 @@ def test_an_end_that_was_heard_is_a_new_state_of_the_snapshot(
 
     here.deliver()
 
-    assert (f'"{run.seq}.0"', f'"{run.seq}.1"') == (etag_of(run), etag_of(here.run))
+    assert etag_of(run, SyncStatus.PENDING) != etag_of(here.run, here.sync())
+    assert (0, 1) == (run.sync_revision, here.run.sync_revision)
 
 
 def test_a_receiver_that_fails_is_tried_three_times_and_then_dead(

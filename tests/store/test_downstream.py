@@ -155,3 +155,19 @@ def test_asking_takes_two_seconds_at_most(here: World, hook: Subscriber, acme: C
 
     assert monotonic() - began < ASK_SECONDS + 1.5
     assert 3 == len(wakes(here))
+
+
+def test_a_deleted_endpoint_is_a_new_state_of_the_snapshot(
+    here: World, acme: Caller, hook: Subscriber
+) -> None:
+    """Whom a run has to be told changes without the run; no validator survives that."""
+    here.subscribe(hook)
+    here.finish()
+    before = acme.get(f"/runs/{RUN_ID}")
+    tag = {"If-None-Match": before.headers["etag"]}
+    assert 304 == acme.get(f"/runs/{RUN_ID}", tag).status
+
+    here.downstream.endpoints.delete(here.endpoint(), here.time.now)
+
+    after = acme.get(f"/runs/{RUN_ID}", tag)
+    assert (200, "not_applicable") == (after.status, after.body["sync_status"])

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator
+from secrets import token_bytes
 from typing import Any
 
 import pytest
@@ -11,14 +12,17 @@ from onward.app.read_run import read_run
 from onward.app.redrive import dead_deliveries, redrive
 from onward.app.replay_events import replay_events
 from onward.app.service import Service
+from onward.app.wake_live import Siren
+from onward.aws.cursors import Cursors
 from onward.domain.delivery import SyncStatus
 from onward.domain.errors import CursorExpired, Fatal, NotResumable
 
 from infra.local.subscriber import Subscriber, Told, subscribed
 from tests.store import scripted_tools
-from tests.store.conftest import RUNS, Time
+from tests.store.conftest import CURSORS, RUNS, Time, new_client
 from tests.store.delivering import World, world
 from tests.store.driver import Driver
+from tests.store.listening import Sockets
 from tests.store.runs import RUN_ID
 
 DAY = 86_400
@@ -35,16 +39,31 @@ def hook() -> Iterator[Subscriber]:
         yield subscriber
 
 
-def look(here: World, keep_seconds: int = 0) -> FollowUp | None:
+@pytest.fixture
+def sockets(dynamodb: Any, time: Time) -> Sockets:
+    return Sockets(dynamodb, time)
+
+
+def look(
+    here: World, keep_seconds: int = 0, sockets: Sockets | None = None, seconds: float = 60
+) -> list[FollowUp]:
     """One look of the patrol at the run."""
+    cursors = Cursors(new_client("dynamodb"), CURSORS)
+    siren = Siren(cursors, lambda: (sockets or missing()).queue, lambda: token_bytes(8).hex())
     ends = Ends(
         here.downstream.endpoints,
         here.downstream.deliveries,
         here.downstream.bell,
+        siren,
         here.service.retention,
         keep_seconds,
     )
-    return follow_up(ends, here.service.store, here.run, here.time.now)
+    now = here.time.now
+    return follow_up(ends, here.service.store, here.run, now, now + seconds)
+
+
+def missing() -> Sockets:
+    raise AssertionError("nobody listens")
 
 
 def woken(here: World) -> list[dict[str, Any]]:
@@ -65,8 +84,35 @@ def test_an_end_nobody_waits_for_is_looked_at_once(here: World) -> None:
     """Without endpoints there is nothing to repair; then nobody looks again."""
     run = here.finish()
     assert int(here.time.now) + 60 == run.due_at
-    assert look(here) is None
+    assert [] == look(here)
     assert here.run.due_at is None
+
+
+def test_a_socket_that_was_left_behind_is_woken(here: World, sockets: Sockets) -> None:
+    """The last wake-up was lost: no other comes behind it. Then it has all, and is left alone."""
+    here.begin()
+    sockets.say("a", "subscribe")
+    sockets.work()
+    run = here.finish()
+
+    assert [FollowUp.PUSHED] == look(here, DAY, sockets)
+    assert (True, None) == (here.run.due_at is not None, here.run.expired_at)
+    assert 1 == sockets.work()
+
+    assert list(range(1, run.seq + 1)) == sockets.seqs("a")
+    assert [] == look(here, DAY)
+    assert here.run.due_at is None
+
+
+def test_a_socket_that_is_gone_is_woken_once(here: World, sockets: Sockets) -> None:
+    """The pusher finds out and forgets it."""
+    sockets.say("a", "subscribe")
+    sockets.closed.add("a")
+    here.finish()
+
+    assert [FollowUp.PUSHED] == look(here, sockets=sockets)
+    sockets.work()
+    assert [] == look(here)
 
 
 def test_who_has_not_heard_is_woken_at_growing_distance(here: World, hook: Subscriber) -> None:
@@ -77,7 +123,7 @@ def test_who_has_not_heard_is_woken_at_growing_distance(here: World, hook: Subsc
     distances = []
     for _ in range(16):
         here.time.now = float(here.run.due_at or 0)
-        if look(here) is FollowUp.GIVEN_UP:
+        if FollowUp.GIVEN_UP in look(here):
             break
         distances.append((here.run.due_at or 0) - int(here.time.now))
 
@@ -96,7 +142,7 @@ def test_a_dead_run_that_is_redriven_is_synced_and_looked_at_again(
     here.subscribe(hook)
     here.finish()
     here.time.now += GIVE_UP + 1
-    assert look(here) is FollowUp.GIVEN_UP
+    assert [FollowUp.GIVEN_UP] == look(here)
     (row,) = dead_deliveries(here.downstream, here.service.reader, "acme")
     assert (True, "dead") == (row["given_up"], row["state"])
 
@@ -107,7 +153,7 @@ def test_a_dead_run_that_is_redriven_is_synced_and_looked_at_again(
 
     assert SyncStatus.SYNCED == here.sync()
     assert here.run.due_at is not None
-    assert look(here, DAY) is None
+    assert [] == look(here, DAY)
     assert here.run.expired_at is not None
 
 
@@ -165,6 +211,18 @@ def test_without_a_setting_nothing_expires(here: World, dynamodb: Any) -> None:
     assert set() == expiring(dynamodb)
 
 
+def test_a_look_that_ran_out_of_time_is_taken_up_by_the_next(here: World, dynamodb: Any) -> None:
+    """Row after row until the time is up; the run row, by which readers go, comes last."""
+    here.finish()
+    look(here, DAY, seconds=0)
+    assert (set(), None) == (expiring(dynamodb), here.run.expired_at)
+    assert here.run.due_at is not None
+
+    look(here, DAY)
+    assert {"EVENT", "STEP", "PLAN"} == expiring(dynamodb)
+    assert (True, None) == (here.run.expired_at is not None, here.run.due_at)
+
+
 def test_a_position_before_what_is_kept_is_told_so(here: World) -> None:
     """With where to go on; rows that are still there count as gone, and the snapshot stays."""
     run = here.finish()
@@ -203,6 +261,17 @@ def test_a_run_that_is_resumed_keeps_its_log(failed: World, dynamodb: Any) -> No
     assert (set(), None) == (expiring(dynamodb), failed.run.expired_at)
 
 
+def test_a_resume_finds_rows_that_are_marked_before_their_run(failed: World, dynamodb: Any) -> None:
+    """A look ran out of time between them."""
+    dynamodb.update_item(
+        TableName=RUNS,
+        Key={"pk": {"S": f"RUN#{RUN_ID}"}, "sk": {"S": "RUN"}},
+        UpdateExpression="REMOVE expired_at",
+    )
+    resume_run(failed.service, "acme", "ada", RUN_ID)
+    assert set() == expiring(dynamodb)
+
+
 def test_a_run_whose_checkpoints_are_gone_is_not_resumed(failed: World) -> None:
     """Not even while some rows are still there."""
     failed.time.now += DAY + 1
@@ -214,5 +283,5 @@ def test_a_run_that_moved_meanwhile_keeps_its_rows(here: World, dynamodb: Any) -
     """The row that readers go by comes last, and says whether somebody resumed the run."""
     run = here.finish()
     stale = dataclasses.replace(run, seq=run.seq - 1)
-    assert not here.service.retention.expire(stale, int(here.time.now))
+    assert here.service.retention.expire(stale, int(here.time.now), here.time.now + 1)
     assert (set(), None) == (expiring(dynamodb), here.run.expired_at)

@@ -2,6 +2,7 @@
 
 What a look finds                     what is done about it
     somebody has not heard it         it is woken, again after 1, 2, 4, 8 … minutes
+    a socket was not sent all of it   its run's sockets are woken, at the same distances
     for a day nobody could reach it   the delivery is given up, and called dead
     everybody has heard it            its log and checkpoints expire, where the stack says so
 """
@@ -18,6 +19,7 @@ from onward.metrics import Metric, count
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from onward.app.wake_live import Siren
     from onward.app.wake_notify import Bell
     from onward.aws.deliveries import Deliveries
     from onward.aws.endpoints import Endpoints
@@ -36,6 +38,7 @@ class FollowUp(StrEnum):
     """What was done about an end."""
 
     WOKEN = "notified_again"
+    PUSHED = "pushed_again"
     GIVEN_UP = "given_up"
 
 
@@ -46,32 +49,35 @@ class Ends:
     endpoints: Endpoints
     deliveries: Deliveries
     bell: Bell
+    siren: Siren
     retention: Retention
     keep_seconds: int
 
 
-def follow_up(ends: Ends, store: RunStore, run: Run, now: float) -> FollowUp | None:
+def follow_up(ends: Ends, store: RunStore, run: Run, now: float, until: float) -> list[FollowUp]:
     """Look at a run that has ended, and say when to look again; safe twice at once."""
+    pushed = [FollowUp.PUSHED] if ends.siren.sound(run, now) else []
     endpoints = ends.endpoints.of(run.tenant)
     deliveries = ends.deliveries.of_run(run.run_id) if endpoints else {}
     lag = lagging(run, endpoints, deliveries)
-    if not lag:
-        _let_go(ends, run)
-        store.move_due(run, None)
-        return None
     passed = now - (run.ended_at or now)
+    later = int(now + min(LONGEST, max(SHORTEST, passed)))
+    if not lag:
+        gone = not pushed and _let_go(ends, run, until)
+        store.move_due(run, None if gone else later)
+        return pushed
     count(Metric.UNSYNCED_SECONDS, round(passed, 3))
     if passed >= GIVE_UP:
         for endpoint in lag:
             ends.deliveries.give_up(_row(ends, run, endpoint, deliveries), run, now)
         store.move_due(run, None)
-        return FollowUp.GIVEN_UP
+        return [*pushed, FollowUp.GIVEN_UP]
     due = [e for e in lag if (_row(ends, run, e, deliveries).next_try or 0) <= now]
     for endpoint in due:
         dead = _row(ends, run, endpoint, deliveries).dead_since is not None
         ends.bell.ring(run, [endpoint], quiet=dead)
-    store.move_due(run, int(now + min(LONGEST, max(SHORTEST, passed))))
-    return FollowUp.WOKEN if due else None
+    store.move_due(run, later)
+    return [*pushed, *([FollowUp.WOKEN] if due else [])]
 
 
 def _row(ends: Ends, run: Run, endpoint: Endpoint, deliveries: Mapping[str, Delivery]) -> Delivery:
@@ -79,7 +85,11 @@ def _row(ends: Ends, run: Run, endpoint: Endpoint, deliveries: Mapping[str, Deli
     return found or ends.deliveries.get(run.run_id, endpoint.endpoint_id)
 
 
-def _let_go(ends: Ends, run: Run) -> None:
-    """Let the log expire. Nothing does whose end was not heard; a dead delivery keeps it all."""
-    if ends.keep_seconds and run.ended_at is not None:
-        ends.retention.expire(run, int(run.ended_at) + ends.keep_seconds)
+def _let_go(ends: Ends, run: Run, until: float) -> bool:
+    """Let the log expire; False where the time did not suffice, and the next look goes on.
+
+    Nothing expires whose end was not heard; a dead delivery keeps it all.
+    """
+    if not ends.keep_seconds or run.ended_at is None:
+        return True
+    return ends.retention.expire(run, int(run.ended_at) + ends.keep_seconds, until)

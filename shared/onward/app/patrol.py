@@ -6,6 +6,7 @@ What a look finds                                what is done about it
     its driver is parked, and need not be        the token is answered
     an attempt outlived its deadline by far      its execution is stopped, then as for a dead one
     it has ended                                 what has not heard so is woken (`follow_up`)
+    it waits, and a socket was not told so       its run's sockets are woken
     all is well                                  it is looked at later, at most 15 minutes
 
 A look is safe at any time and twice at once: every repair is a conditional commit, a start by
@@ -27,7 +28,7 @@ from onward.domain.limits import TASK_GRACE
 from onward.domain.protocol import Do, Restart, Settle
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from onward.app.carry_out import Drive
     from onward.app.follow_up import Ends
@@ -75,9 +76,7 @@ def patrol(watch: Patrol, until: float, *, everything: bool = False) -> Counter[
         if watch.drive.clock() >= until:
             break
         done["looked"] += 1
-        repair = look_after(watch, run_id)
-        if repair is not None:
-            done[repair.value] += 1
+        done.update(repair.value for repair in look_after(watch, run_id, until))
     return done
 
 
@@ -86,17 +85,22 @@ def run_of(execution_arn: str) -> str:
     return execution_arn.rsplit(":", 1)[1].rsplit("-", 1)[0]
 
 
-def look_after(watch: Patrol, run_id: str) -> Repair | FollowUp | None:
-    """Look at one run and repair what stands still; None when nothing did."""
+def look_after(watch: Patrol, run_id: str, until: float) -> Sequence[Repair | FollowUp]:
+    """Look at one run and repair what stands still; empty when nothing did."""
     run = watch.drive.reader.run(run_id)
     if run is None:
-        return None
+        return ()
+    now = watch.drive.clock()
     if run.status.ended:
-        return follow_up(watch.ends, watch.drive.store, run, watch.drive.clock())
+        return follow_up(watch.ends, watch.drive.store, run, now, until)
     repair = _repair(watch, run)
     wait = SOON if repair is not None else _patience(run, watch.drive.clock())
     watch.drive.store.move_due(run, int(watch.drive.clock()) + wait)
-    return repair
+    if repair is not None:
+        return (repair,)
+    # Behind an event at which a run waits no other comes soon, as behind its last one.
+    waits = bool(run.waiting) or run.stalled
+    return (FollowUp.PUSHED,) if waits and watch.ends.siren.sound(run, now) else ()
 
 
 def _repair(watch: Patrol, run: Run) -> Repair | None:

@@ -50,9 +50,14 @@ def find_run(service: Looking, tenant: str, run_id: str) -> Run:
     return run
 
 
-def etag_of(run: Run) -> str:
-    """Return the strong validator `seq.sync_revision`: events, and what is known of deliveries."""
-    return f'"{run.seq}.{run.sync_revision}"'
+def etag_of(run: Run, sync: SyncStatus) -> str:
+    """Return the strong validator `seq.sync_revision`: events, and what is known of deliveries.
+
+    Who is to hear of a run changes with the tenant's endpoints, and the run row knows nothing of
+    that; so the second number counts in steps of the statuses, and has the status in it.
+    """
+    known = list(SyncStatus)
+    return f'"{run.seq}.{run.sync_revision * len(known) + known.index(sync)}"'
 
 
 def is_expired(run: Run, now: float) -> bool:
@@ -75,15 +80,16 @@ def read_run(
     RunNotFound.
     """
     run = find_run(service, tenant, run_id)
-    if if_none_match and _matches(if_none_match, etag_of(run)):
-        return Answer(etag_of(run), None)
+    if if_none_match and _matches(if_none_match, tag := etag_of(run, sync(run))):
+        return Answer(tag, None)
     run, rows = _consistent(service, run, children=children)
     submission = service.reader.rows(run_id, submission=True).submission
-    seen = Seen(run, submission, rows.plan, rows.steps, rows.effects, sync(run))
+    heard = sync(run)
+    seen = Seen(run, submission, rows.plan, rows.steps, rows.effects, heard)
     document = snapshot(seen, children=children)
     if run.status is RunStatus.SUCCEEDED:
         document |= load_result(service, run, rows.steps.get(run.result_from))
-    return Answer(etag_of(run), document)
+    return Answer(etag_of(run, heard), document)
 
 
 def _consistent(service: Reading, run: Run, *, children: bool) -> tuple[Run, _Rows]:

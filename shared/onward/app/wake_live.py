@@ -8,9 +8,39 @@ before the subscription was there, and be swallowed for five minutes.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
 from onward.aws.queues import Message
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from onward.aws.cursors import Cursors
+    from onward.aws.queues import Queue
+    from onward.domain.model import Run
 
 
 def live_wake_up(run_id: str, once: str) -> Message:
     """Return a wake-up; those of one run are handled one after the other."""
     return Message({"run_id": run_id}, run_id, once)
+
+
+@dataclass(frozen=True, slots=True)
+class Siren:
+    """Who wakes sockets that were left behind: behind a last event no other wake-up comes."""
+
+    cursors: Cursors
+    queue: Callable[[], Queue]
+    new_id: Callable[[], str]
+
+    def sound(self, run: Run, now: float) -> bool:
+        """Wake a run's sockets if one of them was not sent everything; whether one was not.
+
+        One that is gone is found out by the pusher, which then forgets it.
+        """
+        listening = self.cursors.subscriptions(run.run_id, now)
+        if all(sub.told and sub.at >= run.seq for sub in listening):
+            return False
+        self.queue().send_ordered([live_wake_up(run.run_id, self.new_id())])
+        return True

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from onward.aws import keys
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from onward.domain.model import Run
 
@@ -18,20 +18,24 @@ EXPIRING: Final = (keys.EVENT, keys.STEP, keys.PLAN)
 class Retention:
     """Sets and removes `expires_at`, which the table's TTL goes by, days late at times."""
 
-    def __init__(self, client: Any, table: str) -> None:
+    def __init__(self, client: Any, table: str, clock: Callable[[], float]) -> None:
         """Use a boto3 DynamoDB client and the name of the `runs` table."""
         self._client = client
         self._table = table
+        self._clock = clock
 
-    def expire(self, run: Run, at: int) -> bool:
-        """Let the rows go at a time (epoch seconds); False when the run has moved meanwhile.
+    def expire(self, run: Run, at: int, until: float) -> bool:
+        """Let the rows go at a time (epoch seconds); False when that is not done at `until`.
 
             patrol      rows, rows, …              run row if seq unchanged: refused ─► keep
             operator               resume ─► keep
 
-        The run row comes last and is what readers go by: a resume in between is seen there.
+        The run row comes last and is what readers go by: a resume in between is seen there, and
+        a look that ran out of time is taken up by the next one where it stopped.
         """
-        for sk in self._rows(run.run_id):
+        for sk in self._rows(run.run_id, "attribute_not_exists(expires_at)"):
+            if self._clock() >= until:
+                return False
             self._set(run.run_id, sk, at)
         try:
             self._client.update_item(
@@ -46,12 +50,11 @@ class Retention:
             )
         except self._client.exceptions.ConditionalCheckFailedException:
             self.keep(run.run_id)
-            return False
         return True
 
     def keep(self, run_id: str) -> None:
         """Let nothing of a run go."""
-        for sk in (keys.RUN, *self._rows(run_id)):
+        for sk in (*self._rows(run_id, "attribute_exists(expires_at)"), keys.RUN):
             self._client.update_item(
                 TableName=self._table,
                 Key=_key(run_id, sk),
@@ -68,10 +71,11 @@ class Retention:
             ExpressionAttributeValues={":at": {"N": str(at)}},
         )
 
-    def _rows(self, run_id: str) -> Iterator[str]:
+    def _rows(self, run_id: str, which: str) -> Iterator[str]:
         pages = self._client.get_paginator("query").paginate(
             TableName=self._table,
             KeyConditionExpression="pk = :pk",
+            FilterExpression=which,
             ExpressionAttributeValues={":pk": {"S": keys.run_pk(run_id)}},
             ProjectionExpression="sk",
             ConsistentRead=True,

@@ -183,8 +183,9 @@ def _current(service: Service, holder: Holder, run_id: str, status: int) -> Answ
 
 def _accepted(service: Service, made: Accepted) -> Answer:
     steps = [step for step in made.plan if step.step_id]
-    seen = Seen(made.run, made.submission, steps, {}, (), service.downstream.status(made.run))
-    headers = _location(made.run.run_id) | {"ETag": etag_of(made.run)}
+    heard = service.downstream.status(made.run)
+    seen = Seen(made.run, made.submission, steps, {}, (), heard)
+    headers = _location(made.run.run_id) | {"ETag": etag_of(made.run, heard)}
     return Answer(202, snapshot(seen), headers)
 
 
