@@ -1,4 +1,4 @@
-"""Deliver from the queue of wake-ups, one message an invocation."""
+"""Deliver from the queues of wake-ups, the quick and the slow lane, one message an invocation."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from onward.app.deliver import MAX_RECEIVES, deliver, read_wake_up
 from onward.compose import until
-from onward.compose_notify import notify_queue, sender
+from onward.compose_notify import is_slow, lane, sender
 from onward.observability import log
 
 if TYPE_CHECKING:
@@ -23,16 +23,17 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     (record,) = event["Records"]
     body = json.loads(record["body"])
     receives = int(record["attributes"]["ApproximateReceiveCount"])
-    with log(
-        context, run_id=body["run_id"], endpoint_id=body["endpoint_id"], receives=receives
-    ) as line:
+    slow = is_slow(record["eventSourceARN"])
+    said = {"run_id": body["run_id"], "endpoint_id": body["endpoint_id"], "slow": slow}
+    with log(context, **said, receives=receives) as line:
         try:
-            wait = deliver(sender(), read_wake_up(body, receives), until(context))
+            wake = read_wake_up(body, receives, slow=slow)
+            wait = deliver(sender(), wake, until(context))
         except Exception:  # noqa: BLE001 - tried again, and kept in the DLQ in the end
             line.exception("delivery failed")
             wait = 0.0 if receives >= MAX_RECEIVES else 2.0
         if wait is None:
             return {"batchItemFailures": []}
         line.append_keys(again_after=wait)
-        notify_queue().show_again(record["receiptHandle"], wait)
+        lane(slow=slow).show_again(record["receiptHandle"], wait)
         return {"batchItemFailures": [{"itemIdentifier": record["messageId"]}]}

@@ -25,7 +25,10 @@ NOTIFY_TIMEOUT: Final = 30
 """Seconds `notify` may take; a sender that died holds its run's events back six times as long."""
 
 _NOTIFY_AT_ONCE: Final = 10
-"""Senders: one endpoint that hangs holds up a few of them until it is known and left alone."""
+"""Senders to endpoints that answer at once; one that hangs keeps some of them for a second."""
+
+_SLOW_AT_ONCE: Final = 5
+"""Senders to all others, which wait more than they work."""
 
 _NOTIFY_RECEIVES: Final = 3
 """Tries of one wake-up, 2 and 10 seconds apart; then somebody is told (`deliver.MAX_RECEIVES`)."""
@@ -38,6 +41,8 @@ _RETRIES: Final = 5
 
 class Outbox(Construct):
     """The queues of runs to start and of endpoints to wake, with what each of them gave up.
+
+    Endpoints have two: one for those who answer at once, and one for those who did not.
 
     Wake-ups of one run and endpoint are one after the other (their group); all others are not:
     deduplication and throughput are by group, or one queue would do 300 messages a second.
@@ -56,14 +61,17 @@ class Outbox(Construct):
             ),
         )
         self.notify_dead: Final = _queue(self, "NotifyDead", fifo=True)
-        self.notify: Final = _queue(
-            self,
-            "Notify",
-            fifo=True,
-            visibility_timeout=Duration.seconds(6 * NOTIFY_TIMEOUT),
-            dead_letter_queue=sqs.DeadLetterQueue(
-                queue=self.notify_dead, max_receive_count=_NOTIFY_RECEIVES
-            ),
+        self.notify, self.notify_slow = (
+            _queue(
+                self,
+                name,
+                fifo=True,
+                visibility_timeout=Duration.seconds(6 * NOTIFY_TIMEOUT),
+                dead_letter_queue=sqs.DeadLetterQueue(
+                    queue=self.notify_dead, max_receive_count=_NOTIFY_RECEIVES
+                ),
+            )
+            for name in ("Notify", "NotifySlow")
         )
         self.stream_dead: Final = _queue(self, "StreamDead")
         acknowledge(
@@ -124,15 +132,20 @@ class Outbox(Construct):
         )
 
     def deliver(self, notify: Function) -> None:
-        """Hand the wake-ups to `notify` one by one; it says itself when one is to come again."""
-        notify.add_event_source(
-            sources.SqsEventSource(
-                self.notify,
-                batch_size=1,
-                max_concurrency=_NOTIFY_AT_ONCE,
-                report_batch_item_failures=True,
+        """Hand the wake-ups to `notify` one by one; it says itself when one is to come again.
+
+        Each lane has senders of its own, so that who waits for a slow endpoint is in nobody's way.
+        """
+        for queue, at_once in ((self.notify, _NOTIFY_AT_ONCE), (self.notify_slow, _SLOW_AT_ONCE)):
+            notify.add_event_source(
+                sources.SqsEventSource(
+                    queue,
+                    batch_size=1,
+                    max_concurrency=at_once,
+                    report_batch_item_failures=True,
+                )
             )
-        )
+        _allow(notify, self.notify_slow, "sqs:SendMessage")
 
     def let_wake(self, *functions: Function) -> None:
         """Let functions put wake-ups into the queue."""

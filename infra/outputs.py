@@ -26,6 +26,7 @@ def write_outputs(stack: OnwardStack) -> None:
         "StartQueueUrl": stack.outbox.start.queue_url,
         "StartDeadUrl": stack.outbox.start_dead.queue_url,
         "NotifyQueueUrl": stack.outbox.notify.queue_url,
+        "NotifySlowUrl": stack.outbox.notify_slow.queue_url,
         "NotifyDeadUrl": stack.outbox.notify_dead.queue_url,
         "StreamDeadUrl": stack.outbox.stream_dead.queue_url,
         "AlarmTopicArn": stack.alarms.topic.topic_arn,

@@ -114,6 +114,7 @@ class OnwardStack(Stack):
             {
                 "runs_table": self.state.runs.table_name,
                 "notify_queue_url": self.outbox.notify.queue_url,
+                "notify_slow_url": self.outbox.notify_slow.queue_url,
                 "allow_local_endpoints": self._local_endpoints(),
             },
             timeout=NOTIFY_TIMEOUT,
@@ -275,7 +276,8 @@ class OnwardStack(Stack):
 
     def _queues(self) -> tuple[sqs.Queue, ...]:
         outbox, wakes = self.outbox, self.wakes
-        return (outbox.start, outbox.notify, wakes.queue, *outbox.dead_letters, wakes.dead)
+        busy = (outbox.start, outbox.notify, outbox.notify_slow, wakes.queue)
+        return (*busy, *outbox.dead_letters, wakes.dead)
 
     def _context(self, name: str) -> str:
         return str(self.node.try_get_context(f"onward:{name}") or "")

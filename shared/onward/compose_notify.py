@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import time
 from functools import cache
+from uuid import uuid4
 
-from onward.app.deliver import SECONDS, Sender
+from onward.app.deliver import Sender, WakeUp
 from onward.app.downstream import Downstream
 from onward.app.publish_outbox import Outlets
-from onward.app.wake_notify import Subscribers
+from onward.app.wake_notify import Subscribers, wake_up
 from onward.aws.clients import client
 from onward.aws.deliveries import Deliveries
 from onward.aws.endpoints import Endpoints
-from onward.aws.queues import Queue
+from onward.aws.queues import Message, Queue
 from onward.aws.run_reader import RunReader
 from onward.aws.webhooks import request
 from onward.compose import bell, live_queue, start_queue
@@ -41,16 +42,29 @@ def sender() -> Sender:
         endpoints=Endpoints(dynamodb, held.runs_table),
         deliveries=Deliveries(dynamodb, held.runs_table),
         clock=time.time,
-        post=lambda url, headers, body: request(
-            "POST", url, headers, body, seconds=SECONDS, local=local
+        post=lambda url, headers, body, seconds: request(
+            "POST", url, headers, body, seconds=seconds, local=local
         ),
+        aside=lambda wake: lane(slow=True).send_ordered([_again(wake)]),
     )
 
 
 @cache
-def notify_queue() -> Queue:
-    """Return the queue that notify reads."""
-    return Queue(client("sqs"), settings("notify").notify_queue_url)
+def lane(*, slow: bool) -> Queue:
+    """Return one of the two queues that notify reads."""
+    held = settings("notify")
+    return Queue(client("sqs"), held.notify_slow_url if slow else held.notify_queue_url)
+
+
+def is_slow(source: str) -> bool:
+    """Whether a queue's ARN is that of the slow lane."""
+    return source.rsplit(":", 1)[-1] == settings("notify").notify_slow_url.rsplit("/", 1)[-1]
+
+
+def _again(wake: WakeUp) -> Message:
+    """Return a wake-up as a message under a fresh id, with what it is about."""
+    said = {"quiet": wake.quiet} | ({} if wake.after is None else {"after": wake.after})
+    return wake_up(wake.run_id, wake.tenant, wake.endpoint_id, uuid4().hex, **said)
 
 
 @cache

@@ -42,7 +42,9 @@ FUNCTION_FIELDS: Final[Mapping[str, frozenset[str]]] = {
     "publish_outbox": frozenset(
         {"start_queue_url", "notify_queue_url", "live_queue_url", "runs_table"}
     ),
-    "notify": frozenset({"runs_table", "notify_queue_url", "allow_local_endpoints"}),
+    "notify": frozenset(
+        {"runs_table", "notify_queue_url", "notify_slow_url", "allow_local_endpoints"}
+    ),
     "patrol": _DATA
     | {
         "driver_arn",
@@ -84,6 +86,7 @@ class Settings:
     cursors_table: str = ""
     start_queue_url: str = ""
     notify_queue_url: str = ""
+    notify_slow_url: str = ""
     notify_dead_url: str = ""
     live_queue_url: str = ""
     socket_url: str = ""

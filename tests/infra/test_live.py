@@ -16,6 +16,7 @@ CURSORS = {
     "WsDisconnect": {"DeleteItem"},
     "WsMessage": {"GetItem", "PutItem", "UpdateItem", "DeleteItem"},
     "PushEvents": {"Query", "UpdateItem", "DeleteItem"},
+    "Patrol": {"Query"},
 }
 
 

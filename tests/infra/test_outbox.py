@@ -88,15 +88,21 @@ def test_wake_ups_are_ordered_by_run_and_endpoint_and_by_nothing_else(template: 
     """High throughput; a queue's dead letters are of its own kind; one message an invocation."""
     ordered = {name: q for name, q in queues(template).items() if "FifoQueue" in q}
     kinds = sorted(name.removeprefix("Outbox").removeprefix("Wakes")[:4] for name in ordered)
-    assert kinds == ["Live", "Live", "Noti", "Noti"]
+    assert kinds == ["Live", "Live", "Noti", "Noti", "Noti"]
     for queue in ordered.values():
         assert queue["DeduplicationScope"] == "messageGroup"
         assert queue["FifoThroughputLimit"] == "perMessageGroupId"
         assert "ContentBasedDeduplication" not in queue
         if "RedrivePolicy" in queue:
             assert target(queue["RedrivePolicy"]["deadLetterTargetArn"]) in ordered
-    (mapping,) = (m for m in mappings(template, "sqs") if "Notify" in target(m["EventSourceArn"]))
-    assert mapping["BatchSize"] == 1
+    notify = [m for m in mappings(template, "sqs") if "Notify" in target(m["EventSourceArn"])]
+    assert [1, 1] == [mapping["BatchSize"] for mapping in notify]
+    assert {"OutboxNotify", "OutboxNotifySlow"} == {lane(m["EventSourceArn"]) for m in notify}
+
+
+def lane(arn: Any) -> str:
+    """Return a queue's logical id without its hash."""
+    return target(arn)[:-8]
 
 
 def test_webhooks_go_to_private_addresses_on_this_machine_only(synthesise: Synthesise) -> None:

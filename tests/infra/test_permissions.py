@@ -107,7 +107,7 @@ def test_only_actions_without_resources_name_all_resources(template: Template) -
         ("s3:PutObject", DECIDERS),
         ("s3:ListBucket", {"StartRun", "PushEvents", *DECIDERS}),
         ("dynamodb:UpdateItem", {"Notify", "StartRun", "PushEvents", "WsMessage", *DECIDERS}),
-        ("sqs:SendMessage", {"PublishOutbox", "WsMessage", *(DECIDERS - {"Park"})}),
+        ("sqs:SendMessage", {"PublishOutbox", "Notify", "WsMessage", *(DECIDERS - {"Park"})}),
         ("sqs:ReceiveMessage", {"HttpApi", "Notify", "PushEvents", "StartRun"}),
         ("execute-api:ManageConnections", {"PushEvents", "WsMessage"}),
         ("states:StopExecution", {"Patrol"}),

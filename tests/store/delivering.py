@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-from onward.app.deliver import Sender, WakeUp, deliver
+from onward.app.deliver import QUICK_SECONDS, SECONDS, Sender, WakeUp, deliver
 from onward.app.downstream import Downstream
 from onward.app.service import Service
 from onward.aws.webhooks import request
@@ -21,7 +21,9 @@ from tests.store.driver import Driver
 from tests.store.runs import RUN_ID, Journey, chain, journey
 
 SECRET = "whsec_" + "c2VjcmV0" * 5
-PATIENCE = 0.3
+PATIENCE = {QUICK_SECONDS: 0.3, SECONDS: 0.7}
+"""Seconds that a request takes at most here, for those that it may take."""
+
 FAR = 10_000.0
 
 
@@ -32,6 +34,7 @@ class World:
     service: Service
     time: Time
     made: Journey
+    aside: list[WakeUp] = field(default_factory=list)
 
     @property
     def downstream(self) -> Downstream:
@@ -85,8 +88,8 @@ class World:
         return self.downstream.status(self.run)
 
     def sender(self, *, local: bool = True) -> Sender:
-        def post(url: str, headers: dict[str, str], body: bytes) -> Any:
-            return request("POST", url, headers, body, seconds=PATIENCE, local=local)
+        def post(url: str, headers: dict[str, str], body: bytes, seconds: float) -> Any:
+            return request("POST", url, headers, body, seconds=PATIENCE[seconds], local=local)
 
         return Sender(
             reader=self.service.reader,
@@ -94,6 +97,7 @@ class World:
             deliveries=self.downstream.deliveries,
             clock=self.time.clock,
             post=post,
+            aside=self.aside.append,
         )
 
     def deliver(

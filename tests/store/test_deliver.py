@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from onward.app.deliver import REST_SECONDS, retry_after
 from onward.app.endpoints import rotate_secret
+from onward.app.post_event import retry_after
 from onward.app.read_run import etag_of
 from onward.app.service import Service
 from onward.domain.delivery import SyncStatus
@@ -193,39 +193,6 @@ def test_a_private_address_is_refused_at_delivery_too(here: World, hook: Subscri
     assert 2.0 == here.deliver(local=False)
 
     assert "127.0.0.1 is not a public address" == here.delivery().last_error
-
-
-def test_a_hanging_endpoint_is_left_alone_after_two_time_outs(
-    here: World, hook: Subscriber
-) -> None:
-    """Then one sender at a time tries, and the first answer ends the rest."""
-    here.subscribe(hook)
-    here.finish()
-    hook.answer = lambda _number, _event: Told(seconds=1.0)
-
-    assert (2.0, 10.0) == (here.deliver(1), here.deliver(2))
-    assert "no answer within 0.3 s" == here.delivery().last_error
-    assert 2 == here.endpoint().timeouts
-
-    assert REST_SECONDS == here.deliver()
-    assert 2 == len(hook.arrivals)
-    here.time.now += REST_SECONDS + 1
-    hook.answer = lambda _number, _event: Told()
-    assert here.deliver() is None
-    assert (0, None) == (here.endpoint().timeouts, here.endpoint().resting_until)
-
-
-def test_of_two_senders_after_a_rest_one_tries(here: World, hook: Subscriber) -> None:
-    """The other one waits until the first has its answer."""
-    endpoint = here.subscribe(hook, timeouts=2)
-    for _ in range(2):
-        here.downstream.endpoints.slowed(endpoint, here.time.now + 1)
-    here.time.now += 2
-    seen = here.endpoint()
-
-    tries = [here.downstream.endpoints.probe(seen, here.time.now + 20) for _ in range(2)]
-
-    assert [True, False] == tries
 
 
 def test_both_secrets_sign_for_a_day(here: World, hook: Subscriber) -> None:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from infra.local.drills.stage import Refund, Stage
+    from infra.local.stack import Stack
     from infra.local.subscriber import Subscriber
 
 ENDS: Final = ("run.queued", "run.started", "run.succeeded")
@@ -34,18 +35,27 @@ def listening(stage: Stage) -> Iterator[Subscriber]:
 
 @contextmanager
 def nobody_delivers(stage: Stage) -> Iterator[None]:
-    """Hold all deliveries up; what is in the queue at the end of it is lost."""
-    functions = client("lambda", stage.stack.endpoint_url)
-    function = stage.stack.outputs["NotifyFunction"]
-    (mapping,) = functions.list_event_source_mappings(FunctionName=function)["EventSourceMappings"]
-    functions.update_event_source_mapping(UUID=mapping["UUID"], Enabled=False)
+    """Hold all deliveries up; what is in their queues at the end of it is lost."""
+    queues, outputs = client("sqs", stage.stack.endpoint_url), stage.stack.outputs
+    with disabled(stage.stack, "NotifyFunction"):
+        yield
+        for name in ("NotifyQueueUrl", "NotifySlowUrl"):
+            queues.purge_queue(QueueUrl=outputs[name])
+
+
+@contextmanager
+def disabled(stack: Stack, output: str) -> Iterator[None]:
+    """Let nothing come to a function from its queues or its stream."""
+    functions = client("lambda", stack.endpoint_url)
+    found = functions.list_event_source_mappings(FunctionName=stack.outputs[output])
+    mappings = [mapping["UUID"] for mapping in found["EventSourceMappings"]]
+    for mapping in mappings:
+        functions.update_event_source_mapping(UUID=mapping, Enabled=False)
     try:
         yield
-        client("sqs", stage.stack.endpoint_url).purge_queue(
-            QueueUrl=stage.stack.outputs["NotifyQueueUrl"]
-        )
     finally:
-        functions.update_event_source_mapping(UUID=mapping["UUID"], Enabled=True)
+        for mapping in mappings:
+            functions.update_event_source_mapping(UUID=mapping, Enabled=True)
 
 
 def heard(subscriber: Subscriber, refund: Refund) -> list[str]:

@@ -2,22 +2,24 @@
 
 Level-triggered: whatever woke us, the events after the cursor are sent in their order, and each
 acknowledgement moves the cursor. Messages of one run and endpoint are handled one at a time
-(their FIFO group), so two senders meet only when a message outlives its visibility; then the
-receiver may see an event twice, with the same `webhook-id`.
+(their FIFO group), so two senders meet only when a message outlives its visibility, or when one
+is in each lane; then the receiver may see an event twice, with the same `webhook-id`.
+
+An endpoint that does not answer at once goes on in a lane of its own, where there is more time:
+
+    quick lane   post, no answer in 1 s ─► mark the endpoint slow ─► a message for the slow lane
+                 an endpoint that is marked: the message is passed on, and nobody waits
+    slow lane    post, up to 15 s; after two time-outs in a row one sender at a time
+
+So whoever hangs costs the others one second of a few senders, once.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from standardwebhooks import Webhook
-
-from onward.app.replay_events import cloud_event
-from onward.aws.codec import dumps
-from onward.aws.webhooks import NoAnswer, TimedOut
+from onward.app.post_event import Missed, post_event
 from onward.domain.delivery import TIMEOUTS_TO_REST, Try
 from onward.metrics import Metric, count
 
@@ -31,39 +33,43 @@ if TYPE_CHECKING:
     from onward.domain.delivery import Delivery, Endpoint
     from onward.domain.model import Event, Run
 
-CONTENT_TYPE: Final = "application/cloudevents+json"
 MAX_RECEIVES: Final = 3
-"""Tries of one wake-up, as the queue counts them; the template says the same."""
+"""Tries of one wake-up, as its queue counts them; the template says the same."""
 
-SECONDS: Final = 10.0
-"""Within which a receiver answers (Standard Webhooks: 15 to 30; ours must fit a short lease)."""
+QUICK_SECONDS: Final = 1.0
+"""Within which most receivers answer: longer than that nobody may keep a sender of all."""
+
+SECONDS: Final = 15.0
+"""Within which a receiver has to answer (Standard Webhooks: 15 to 30)."""
 
 MARGIN: Final = SECONDS + 3.0
 """Seconds before a function's end at which it begins no further request."""
+
+SLOW_SECONDS: Final = 600.0
+"""How long an endpoint stays in the slow lane without having been slow again."""
 
 REST_SECONDS: Final = 20.0
 """How long an endpoint is left alone that ran into its time-out twice in a row: then one request
 at a time finds out whether it is back, instead of each waiting run holding a sender."""
 
-LONGEST_WISH: Final = 3600.0
-"""Seconds of a `Retry-After` that are believed."""
-
 _PAGE: Final = 100
 _PAUSES: Final = (2.0, 10.0)
-_GONE: Final = 410
-_OK: Final = range(200, 300)
-_REDIRECTS: Final = range(300, 400)
 
 
 @dataclass(frozen=True, slots=True)
 class Sender:
-    """What delivering takes. `post` sends to an address that was checked, or raises NoAnswer."""
+    """What delivering takes.
+
+    `post` sends to an address that was checked, within some seconds, or raises NoAnswer; `aside`
+    puts a wake-up into the slow lane.
+    """
 
     reader: RunReader
     endpoints: Endpoints
     deliveries: Deliveries
     clock: Callable[[], float]
-    post: Callable[[str, dict[str, str], bytes], Reply]
+    post: Callable[[str, dict[str, str], bytes, float], Reply]
+    aside: Callable[[WakeUp], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +77,7 @@ class WakeUp:
     """A message of the queue. `receives` counts it; `last`: it is buried if this try fails.
 
     `after`: send again from there, though it was acknowledged. `quiet`: a letter about the same
-    lies in the dead-letter queue already.
+    lies in the dead-letter queue already. `slow`: it came by the slow lane.
     """
 
     run_id: str
@@ -81,16 +87,7 @@ class WakeUp:
     last: bool = False
     after: int | None = None
     quiet: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Missed:
-    """A try that failed; `wait` in seconds is what the receiver asked for."""
-
-    error: str
-    wait: float = 0.0
     slow: bool = False
-    gone: bool = False
 
 
 @dataclass(slots=True)
@@ -114,6 +111,9 @@ def deliver(sender: Sender, wake: WakeUp, until: float) -> float | None:
     if endpoint is None or not endpoint.active:
         if delivery.dead_since is not None:
             sender.deliveries.dismiss(delivery)
+        return None
+    if endpoint.slow(sender.clock()) and not wake.slow:
+        sender.aside(wake)
         return None
     wait = _not_yet(sender, endpoint, delivery)
     if wait > 0:
@@ -139,7 +139,7 @@ def _catch_up(
                     if wake.last
                     else 0.0
                 )
-            missed = _send(sender, endpoint, run, event, progress)
+            missed = _send(sender, wake, endpoint, event, progress)
             if missed is not None:
                 return _missed(sender, wake, endpoint, delivery, progress, missed)
             progress.acked = event.seq
@@ -156,60 +156,31 @@ def _wanted(endpoint: Endpoint, event: Event) -> bool:
 
 
 def _send(
-    sender: Sender, endpoint: Endpoint, run: Run, event: Event, progress: _Progress
+    sender: Sender, wake: WakeUp, endpoint: Endpoint, event: Event, progress: _Progress
 ) -> Missed | None:
     """Send one event, if it is wanted; None when that is settled."""
     if not _wanted(endpoint, event):
         return None
+    began = sender.clock()
+    seconds = SECONDS if wake.slow else QUICK_SECONDS
+    missed = post_event(sender.post, endpoint, wake.run_id, event, began, seconds)
+    progress.tried.append(Try(began, event.seq, "acknowledged" if missed is None else missed.error))
     now = sender.clock()
-    webhook_id = f"{run.run_id}/{event.seq}/{endpoint.endpoint_id}"
-    body = dumps(cloud_event(run.run_id, event))
-    headers = {"Content-Type": CONTENT_TYPE, "User-Agent": "onward"}
-    missed: Missed | None
-    try:
-        signed = headers | signature(endpoint, webhook_id, body, now)
-        missed = _judge(sender.post(endpoint.url, signed, body.encode()), now)
-    except NoAnswer as error:
-        missed = Missed(str(error), slow=isinstance(error, TimedOut))
-    progress.tried.append(Try(now, event.seq, "acknowledged" if missed is None else missed.error))
     if missed is None:
-        count(Metric.DELIVERY_SECONDS, round(max(0.0, sender.clock() - event.at), 3))
-    if missed is None and endpoint.timeouts:
-        sender.endpoints.answered(endpoint)
+        count(Metric.DELIVERY_SECONDS, round(max(0.0, now - event.at), 3))
+        _answered(sender, endpoint, now - began, now)
+    elif now - began >= seconds:
+        missed = replace(missed, slow=True)  # a name that is looked up for ever, say
     return missed
 
 
-def signature(endpoint: Endpoint, webhook_id: str, body: str, now: float) -> dict[str, str]:
-    """Return the headers of Standard Webhooks: one signature for each key that is valid."""
-    # In whole seconds and UTC: sign() reads any other datetime wrongly (release 1.1.0).
-    at = datetime.fromtimestamp(int(now), UTC)
-    signatures = [Webhook(key).sign(webhook_id, at, body) for key in endpoint.valid_secrets(now)]
-    return {
-        "webhook-id": webhook_id,
-        "webhook-timestamp": str(int(now)),
-        "webhook-signature": " ".join(signatures),
-    }
-
-
-def _judge(reply: Reply, now: float) -> Missed | None:
-    """Read an answer: 2xx is an acknowledgement, and nothing else is."""
-    if reply.status in _OK:
-        return None
-    if reply.status in _REDIRECTS:
-        return Missed(f"answered {reply.status}; redirects are not followed")
-    wait = retry_after(reply.headers.get("retry-after", ""), now)
-    return Missed(f"answered {reply.status}", wait, gone=reply.status == _GONE)
-
-
-def retry_after(header: str, now: float) -> float:
-    """Return what a `Retry-After` asks for in seconds, 0 for none (RFC 9110, 10.2.3)."""
-    text = header.strip()
-    if text.isascii() and text.isdigit():
-        return min(LONGEST_WISH, float(text[:9]))
-    try:
-        return min(LONGEST_WISH, max(0.0, parsedate_to_datetime(text).timestamp() - now))
-    except (ValueError, TypeError):
-        return 0.0
+def _answered(sender: Sender, endpoint: Endpoint, took: float, now: float) -> None:
+    """Forget that an endpoint hung, or that it was slow; written only where that is new."""
+    if took < QUICK_SECONDS:
+        if endpoint.timeouts or endpoint.slow_until is not None:
+            sender.endpoints.answered(endpoint, None)
+    elif endpoint.timeouts or not endpoint.slow(now + SLOW_SECONDS / 2):
+        sender.endpoints.answered(endpoint, now + SLOW_SECONDS)
 
 
 def _not_yet(sender: Sender, endpoint: Endpoint, delivery: Delivery) -> float:
@@ -239,8 +210,14 @@ def _missed(
         sender.endpoints.disable(endpoint, "answered 410 Gone", sender.clock())
         sender.deliveries.failed(delivery, progress.tried, missed.error, None)
         return None
+    now = sender.clock()
+    if missed.slow and not wake.slow:
+        sender.endpoints.set_aside(endpoint, now + SLOW_SECONDS)
+        sender.deliveries.failed(delivery, progress.tried, missed.error, delivery.next_try)
+        sender.aside(wake if wake.after is None else replace(wake, after=progress.acked))
+        return None
     if missed.slow:
-        sender.endpoints.slowed(endpoint, sender.clock() + REST_SECONDS)
+        sender.endpoints.slowed(endpoint, now + REST_SECONDS, now + SLOW_SECONDS)
     return _failed(sender, wake, delivery, progress.tried, missed)
 
 
@@ -261,8 +238,8 @@ def _failed(
     return pause
 
 
-def read_wake_up(body: dict[str, Any], receives: int) -> WakeUp:
-    """Read a message of the queue."""
+def read_wake_up(body: dict[str, Any], receives: int, *, slow: bool) -> WakeUp:
+    """Read a message of one of the two queues."""
     return WakeUp(
         run_id=body["run_id"],
         tenant=body["tenant"],
@@ -271,4 +248,5 @@ def read_wake_up(body: dict[str, Any], receives: int) -> WakeUp:
         last=receives >= MAX_RECEIVES,
         after=body.get("after"),
         quiet=bool(body.get("quiet")),
+        slow=slow,
     )

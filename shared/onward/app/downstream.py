@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlencode
 
-from onward.app.deliver import signature
+from onward.app.post_event import signature
 from onward.aws.webhooks import NoAnswer
 from onward.domain.delivery import ENDS, SyncStatus, concerned, lagging, sync_status
 

@@ -80,6 +80,7 @@ class Endpoints:
             "disabled_because": None,
             "timeouts": None,
             "resting_until": None,
+            "slow_until": None,
         }
         return self._change(endpoint, values)
 
@@ -100,7 +101,11 @@ class Endpoints:
         """Send nothing there any more, and say why, until somebody puts it again."""
         return self._change(endpoint, {"disabled_at": now, "disabled_because": because})
 
-    def slowed(self, endpoint: Endpoint, until: float) -> None:
+    def set_aside(self, endpoint: Endpoint, until: float) -> bool:
+        """Note that an endpoint did not answer at once, before anything is sent it again."""
+        return self._change(endpoint, {"slow_until": until})
+
+    def slowed(self, endpoint: Endpoint, rests_until: float, slow_until: float) -> None:
         """Count a time-out, and note until when the endpoint rests if it was not the only one.
 
         Counted by the table: of ten senders that ran into it at once each has read none.
@@ -109,10 +114,14 @@ class Endpoints:
             self._client.update_item(
                 TableName=self._table,
                 Key=_key(endpoint.tenant, endpoint.endpoint_id),
-                UpdateExpression="SET resting_until = :until ADD timeouts :one",
+                UpdateExpression="SET resting_until = :rests, slow_until = :slow ADD timeouts :one",
                 ConditionExpression="attribute_exists(#url)",
                 ExpressionAttributeNames={"#url": "url"},
-                ExpressionAttributeValues={":until": {"N": repr(until)}, ":one": {"N": "1"}},
+                ExpressionAttributeValues={
+                    ":rests": {"N": repr(rests_until)},
+                    ":slow": {"N": repr(slow_until)},
+                    ":one": {"N": "1"},
+                },
             )
 
     def probe(self, endpoint: Endpoint, until: float) -> bool:
@@ -124,9 +133,10 @@ class Endpoints:
         values, seen = {"resting_until": until}, {":seen": {"N": repr(endpoint.resting_until)}}
         return self._change(endpoint, values, "resting_until = :seen", seen)
 
-    def answered(self, endpoint: Endpoint) -> bool:
-        """Forget time-outs: the endpoint answers."""
-        return self._change(endpoint, {"timeouts": None, "resting_until": None})
+    def answered(self, endpoint: Endpoint, slow_until: float | None) -> bool:
+        """Forget time-outs: the endpoint answers, at once if it is not called slow any more."""
+        values = {"timeouts": None, "resting_until": None, "slow_until": slow_until}
+        return self._change(endpoint, values)
 
     def _change(
         self,
@@ -161,7 +171,7 @@ def _read(tenant: str, encoded: Item) -> Endpoint | None:
     row = codec.plain(encoded)
     if "deleted_at" in row:
         return None
-    resting = row.get("resting_until")
+    resting, slow = row.get("resting_until"), row.get("slow_until")
     return Endpoint(
         endpoint_id=row["sk"].removeprefix(keys.ENDPOINT),
         tenant=tenant,
@@ -174,4 +184,5 @@ def _read(tenant: str, encoded: Item) -> Endpoint | None:
         disabled_because=row.get("disabled_because"),
         timeouts=row.get("timeouts", 0),
         resting_until=None if resting is None else float(resting),
+        slow_until=None if slow is None else float(slow),
     )

@@ -9,6 +9,7 @@ from __future__ import annotations
 import socket
 import ssl
 import threading
+import time
 from contextlib import suppress
 from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPException
@@ -25,6 +26,7 @@ MAX_ANSWER: Final = 64 * 1024
 """Bytes of an answer that are read; the connection is closed on the rest."""
 
 _CONNECT_SECONDS: Final = 3.0
+_LEAST_SECONDS: Final = 0.05
 
 
 class NoAnswer(Exception):
@@ -68,7 +70,7 @@ def request(
     over = threading.Event()
     connection = HTTPConnection(target.host, target.port, timeout=seconds)
     try:
-        plain = _connected(addresses, min(seconds, _CONNECT_SECONDS))
+        plain = _connected(addresses, seconds)
         plain.settimeout(seconds)
         with _deadline(plain, seconds, over):
             connection.sock = _secured(plain, target)
@@ -112,11 +114,13 @@ class _deadline:  # noqa: N801 - reads as the statement it is
 
 
 def _connected(addresses: list[tuple[int, tuple[str, int]]], seconds: float) -> socket.socket:
-    """Connect to the first address that answers."""
+    """Connect to the first address that answers, all of them together within so many seconds."""
     failure: OSError | None = None
-    for family, address in addresses:
+    until = time.monotonic() + seconds
+    for tried, (family, address) in enumerate(addresses):
+        share = (until - time.monotonic()) / (len(addresses) - tried)
         plain = socket.socket(family, socket.SOCK_STREAM)
-        plain.settimeout(seconds)
+        plain.settimeout(max(_LEAST_SECONDS, min(share, _CONNECT_SECONDS)))
         try:
             plain.connect(address)
         except OSError as error:

@@ -43,7 +43,8 @@ class Endpoint:
     """A subscriber's webhook. Times are epoch seconds.
 
     `timeouts` counts calls in a row that ran into their time-out; `resting_until` is when the
-    next one is tried after several of them.
+    next one is tried after several of them. `slow_until`: it did not answer at once, and does
+    not share its senders with those who do.
     """
 
     endpoint_id: str
@@ -57,11 +58,16 @@ class Endpoint:
     disabled_because: str | None = None
     timeouts: int = 0
     resting_until: float | None = None
+    slow_until: float | None = None
 
     @property
     def active(self) -> bool:
         """Whether anything is sent there."""
         return self.disabled_at is None
+
+    def slow(self, now: float) -> bool:
+        """Whether it is sent to in the slow lane."""
+        return self.slow_until is not None and self.slow_until > now
 
     def wants(self, event_type: str) -> bool:
         """Whether a type passes the filters: `run.failed`, `run.*` or `*`."""

@@ -1,0 +1,95 @@
+"""One event to one endpoint: signed, posted, and its answer read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import TYPE_CHECKING, Final
+
+from standardwebhooks import Webhook
+
+from onward.app.replay_events import cloud_event
+from onward.aws.codec import dumps
+from onward.aws.webhooks import NoAnswer, TimedOut
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from onward.aws.webhooks import Reply
+    from onward.domain.delivery import Endpoint
+    from onward.domain.model import Event
+
+CONTENT_TYPE: Final = "application/cloudevents+json"
+
+LONGEST_WISH: Final = 3600.0
+"""Seconds of a `Retry-After` that are believed."""
+
+_GONE: Final = 410
+_OK: Final = range(200, 300)
+_REDIRECTS: Final = range(300, 400)
+
+
+@dataclass(frozen=True, slots=True)
+class Missed:
+    """A try that failed; `wait` in seconds is what the receiver asked for."""
+
+    error: str
+    wait: float = 0.0
+    slow: bool = False
+    gone: bool = False
+
+
+def post_event(
+    post: Callable[[str, dict[str, str], bytes, float], Reply],
+    endpoint: Endpoint,
+    run_id: str,
+    event: Event,
+    now: float,
+    seconds: float,
+) -> Missed | None:
+    """Send an event within some seconds; None when it was acknowledged.
+
+    Its `webhook-id` is the same at every try, so a receiver can tell what it has had.
+    """
+    webhook_id = f"{run_id}/{event.seq}/{endpoint.endpoint_id}"
+    body = dumps(cloud_event(run_id, event))
+    headers = {"Content-Type": CONTENT_TYPE, "User-Agent": "onward"}
+    try:
+        signed = headers | signature(endpoint, webhook_id, body, now)
+        return _judge(post(endpoint.url, signed, body.encode(), seconds), now)
+    except NoAnswer as error:
+        return Missed(str(error), slow=isinstance(error, TimedOut))
+
+
+def signature(endpoint: Endpoint, webhook_id: str, body: str, now: float) -> dict[str, str]:
+    """Return the headers of Standard Webhooks: one signature for each key that is valid."""
+    # In whole seconds and UTC: sign() reads any other datetime wrongly (release 1.1.0).
+    at = datetime.fromtimestamp(int(now), UTC)
+    signatures = [Webhook(key).sign(webhook_id, at, body) for key in endpoint.valid_secrets(now)]
+    return {
+        "webhook-id": webhook_id,
+        "webhook-timestamp": str(int(now)),
+        "webhook-signature": " ".join(signatures),
+    }
+
+
+def retry_after(header: str, now: float) -> float:
+    """Return what a `Retry-After` asks for in seconds, 0 for none (RFC 9110, 10.2.3)."""
+    text = header.strip()
+    if text.isascii() and text.isdigit():
+        return min(LONGEST_WISH, float(text[:9]))
+    try:
+        return min(LONGEST_WISH, max(0.0, parsedate_to_datetime(text).timestamp() - now))
+    except (ValueError, TypeError):
+        return 0.0
+
+
+def _judge(reply: Reply, now: float) -> Missed | None:
+    """Read an answer: 2xx is an acknowledgement, and nothing else is."""
+    if reply.status in _OK:
+        return None
+    if reply.status in _REDIRECTS:
+        return Missed(f"answered {reply.status}; redirects are not followed")
+    wait = retry_after(reply.headers.get("retry-after", ""), now)
+    return Missed(f"answered {reply.status}", wait, gone=reply.status == _GONE)

@@ -1,0 +1,131 @@
+"""Endpoints that do not answer at once have senders of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from onward.app.deliver import REST_SECONDS, SLOW_SECONDS
+from onward.app.service import Service
+from onward.domain.delivery import SyncStatus
+
+from infra.local.subscriber import Subscriber, Told, subscribed
+from tests.store.conftest import Time
+from tests.store.delivering import World, world
+
+
+@pytest.fixture
+def here(service: Service, time: Time) -> World:
+    return world(service, time)
+
+
+@pytest.fixture
+def hook() -> Iterator[Subscriber]:
+    with subscribed() as subscriber:
+        yield subscriber
+
+
+def test_who_does_not_answer_at_once_is_given_more_time_elsewhere(
+    here: World, hook: Subscriber
+) -> None:
+    """The quick lane is done with it; what was sent comes again under the same id."""
+    here.subscribe(hook)
+    here.finish()
+    hook.answer = lambda _number, _event: Told(seconds=0.45)
+
+    assert here.deliver() is None
+    (wake,) = here.aside
+    assert "no answer within 0.3 s" == here.delivery().last_error
+    assert here.endpoint().slow(here.time.now + SLOW_SECONDS - 1)
+
+    assert here.deliver(slow=True) is None
+    assert SyncStatus.SYNCED == here.sync()
+    assert (False, "billing") == (wake.quiet, wake.endpoint_id)
+    assert [] == hook.out_of_order() == hook.strange_duplicates()
+    assert 3 == len(hook.heard())
+
+
+def test_who_is_slow_is_not_waited_for_in_the_quick_lane(here: World, hook: Subscriber) -> None:
+    """Not for a moment: its messages are passed on as they are."""
+    here.subscribe(hook, slow_until=here.time.now + 100)
+    endpoint = here.endpoint()
+    assert here.downstream.endpoints.set_aside(endpoint, here.time.now + 100)
+    here.finish()
+
+    assert here.deliver(receives=2, after=1, quiet=True) is None
+
+    assert [] == hook.arrivals
+    (wake,) = here.aside
+    assert (1, True) == (wake.after, wake.quiet)
+
+
+def test_who_answers_at_once_again_goes_back(here: World, hook: Subscriber) -> None:
+    """And shares its senders with the others."""
+    here.subscribe(hook)
+    assert here.downstream.endpoints.set_aside(here.endpoint(), here.time.now + 100)
+    here.finish()
+
+    assert here.deliver(slow=True) is None
+
+    assert here.endpoint().slow_until is None
+    assert here.deliver(after=0) is None
+    assert [] == here.aside
+
+
+def test_a_message_that_starts_over_goes_on_where_it_got_to(here: World, hook: Subscriber) -> None:
+    """What was sent again and acknowledged is not sent a third time."""
+    here.subscribe(hook)
+    run = here.finish()
+    here.deliver()
+    end = "onward.run.succeeded"
+    hook.answer = lambda _number, event: Told(seconds=0.45 if event["type"] == end else 0)
+
+    assert here.deliver(after=0) is None
+
+    (wake,) = here.aside
+    assert run.seq - 1 == wake.after
+
+
+def test_a_hanging_endpoint_is_left_alone_after_two_time_outs(
+    here: World, hook: Subscriber
+) -> None:
+    """Then one sender at a time tries, and the first answer ends the rest."""
+    here.subscribe(hook)
+    here.finish()
+    hook.answer = lambda _number, _event: Told(seconds=1.5)
+
+    assert (2.0, 10.0) == (here.deliver(1, slow=True), here.deliver(2, slow=True))
+    assert "no answer within 0.7 s" == here.delivery().last_error
+    assert 2 == here.endpoint().timeouts
+
+    assert REST_SECONDS == here.deliver(slow=True)
+    assert 2 == len(hook.arrivals)
+    here.time.now += REST_SECONDS + 1
+    hook.answer = lambda _number, _event: Told()
+    assert here.deliver(slow=True) is None
+    assert (0, None) == (here.endpoint().timeouts, here.endpoint().resting_until)
+
+
+def test_a_hanging_endpoint_ends_among_the_dead_letters(here: World, hook: Subscriber) -> None:
+    """After its three tries in the slow lane, like any other that fails."""
+    here.subscribe(hook)
+    here.finish()
+    hook.answer = lambda _number, _event: Told(seconds=1.5)
+
+    waits = [here.deliver(receives, slow=True) for receives in (1, 2, 3)]
+
+    assert 0.0 == waits[-1]
+    assert "dead" == here.delivery().state(here.run)
+
+
+def test_of_two_senders_after_a_rest_one_tries(here: World, hook: Subscriber) -> None:
+    """The other one waits until the first has its answer."""
+    endpoint = here.subscribe(hook, timeouts=2)
+    for _ in range(2):
+        here.downstream.endpoints.slowed(endpoint, here.time.now + 1, here.time.now + 100)
+    here.time.now += 2
+    seen = here.endpoint()
+
+    tries = [here.downstream.endpoints.probe(seen, here.time.now + 20) for _ in range(2)]
+
+    assert [True, False] == tries
