@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from aws_cdk import Duration, RemovalPolicy, Stack
+from aws_cdk import Duration, Stack
 from aws_cdk import aws_apigatewayv2 as gateway
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda_event_sources as sources
-from aws_cdk import aws_logs as logs
 from aws_cdk import aws_sqs as sqs
 from aws_cdk.aws_apigatewayv2_authorizers import WebSocketLambdaAuthorizer
 from aws_cdk.aws_apigatewayv2_integrations import WebSocketLambdaIntegration
@@ -22,8 +20,10 @@ if TYPE_CHECKING:
     from infra.function import Function
     from infra.state import State
 
-PUSH_TIMEOUT: Final = 20
+PUSH_TIMEOUT: Final = 10
 """Seconds `push_events` may take; one that died holds its run's frames back six times as long."""
+
+_PUSH_AT_ONCE: Final = 10
 
 MESSAGE_TIMEOUT: Final = 29
 """Seconds: a WebSocket API gives up on its integration after 29."""
@@ -34,17 +34,6 @@ ACTIONS: Final = ("subscribe", "unsubscribe", "ack", "ping")
 _RATE: Final = 500
 _BURST: Final = 1000
 _RECEIVES: Final = 5
-
-_LOGGED: Final = {
-    "time": "$context.requestTimeEpoch",
-    "request_id": "$context.requestId",
-    "ip": "$context.identity.sourceIp",
-    "connection": "$context.connectionId",
-    "event": "$context.eventType",
-    "status": "$context.status",
-    "error": "$context.integrationErrorMessage",
-}
-"""Of each message. The query string holds a ticket, and is no variable of this format anyway."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,12 +64,19 @@ class Wakes(Construct):
         )
 
     def consume(self, pusher: Function) -> None:
-        """Hand the queue to `push_events`; one batch at a time holds a run."""
+        """Hand the queue to `push_events`, one run an invocation: none waits for another's sockets.
+
+        What it has no time for it queues anew.
+        """
         pusher.add_event_source(
             sources.SqsEventSource(
-                self.queue, batch_size=10, max_concurrency=10, report_batch_item_failures=True
+                self.queue,
+                batch_size=1,
+                max_concurrency=_PUSH_AT_ONCE,
+                report_batch_item_failures=True,
             )
         )
+        self.queue.grant_send_messages(pusher)
 
 
 class Live(Construct):
@@ -103,7 +99,12 @@ class Live(Construct):
             auto_deploy=True,
             throttle=gateway.ThrottleSettings(rate_limit=_RATE, burst_limit=_BURST),
         )
-        self._log_access()
+        acknowledge(
+            self.stage,
+            "APIG1",
+            "Access logs of a WebSocket stage need a role in the account's settings, which are not"
+            " one stack's to change; the functions behind the routes log a line a message.",
+        )
 
     def route(self, handlers: Handlers) -> None:
         """Lead to the functions; only `$connect` can be authorised, and speaks for the rest."""
@@ -121,22 +122,29 @@ class Live(Construct):
             self._add(action, handlers.message)
 
     def let_post(self, *functions: Function) -> None:
-        """Let functions send frames; not close sockets, nor ask about them."""
+        """Let functions send frames; nobody may ask about sockets."""
+        for function in functions:
+            self._let(function, "POST")
+
+    def let_hang_up(self, function: Function) -> None:
+        """Let a function close sockets."""
+        self._let(function, "DELETE")
+
+    def _let(self, function: Function, method: str) -> None:
         arn = Stack.of(self).format_arn(
             service="execute-api",
             resource=self.api.api_id,
-            resource_name=f"{STAGE}/POST/@connections/*",
+            resource_name=f"{STAGE}/{method}/@connections/*",
         )
-        for function in functions:
-            iam.Grant.add_to_principal(
-                grantee=function, actions=["execute-api:ManageConnections"], resource_arns=[arn]
-            )
-            acknowledge(
-                function,
-                f"IAM5[Resource::{_written(self)}]",
-                "A socket has its id from API Gateway when it opens; the stage and the method are"
-                " named.",
-            )
+        iam.Grant.add_to_principal(
+            grantee=function, actions=["execute-api:ManageConnections"], resource_arns=[arn]
+        )
+        acknowledge(
+            function,
+            f"IAM5[Resource::{_written(self, method)}]",
+            "A socket has its id from API Gateway when it opens; the stage and the method are"
+            " named.",
+        )
 
     def _add(
         self,
@@ -157,18 +165,6 @@ class Live(Construct):
                 " comes along with every message of the socket.",
             )
 
-    def _log_access(self) -> None:
-        log = logs.LogGroup(
-            self,
-            "AccessLog",
-            retention=logs.RetentionDays.ONE_MONTH,
-            removal_policy=RemovalPolicy.DESTROY,
-        )
-        stage: gateway.CfnStage = self.stage.node.default_child
-        stage.access_log_settings = gateway.CfnStage.AccessLogSettingsProperty(
-            destination_arn=log.log_group_arn, format=json.dumps(_LOGGED)
-        )
-
 
 def let_follow_runs(state: State, handlers: Handlers, pusher: Function) -> None:
     """Let each function do with runs and cursors what it does, and nothing else.
@@ -182,14 +178,14 @@ def let_follow_runs(state: State, handlers: Handlers, pusher: Function) -> None:
     state.let_follow(handlers.connect, "Put")
     state.let_follow(handlers.disconnect, "Delete")
     state.let_follow(handlers.message, "Get", "Put", "Update", "Delete")
-    state.let_follow(pusher, "Query", "Update", "Delete")
+    state.let_follow(pusher, "Get", "Query", "Update", "Delete")
 
 
-def _written(live: Live) -> str:
+def _written(live: Live, method: str) -> str:
     """Return how a finding writes the ARN of the stage's sockets."""
     api = Stack.of(live).get_logical_id(live.api.node.default_child)
     parts = ("arn", "<AWS::Partition>", "execute-api", "<AWS::Region>", "<AWS::AccountId>")
-    return f"{':'.join(parts)}:<{api}>/{STAGE}/POST/@connections/*"
+    return f"{':'.join(parts)}:<{api}>/{STAGE}/{method}/@connections/*"
 
 
 def _fifo(

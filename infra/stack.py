@@ -240,6 +240,7 @@ class OnwardStack(Stack):
         self.patrol.call(self.patrol_function, self.driver)
         self.live.route(self.sockets)
         self.live.let_post(self.sockets.message, self.push_events)
+        self.live.let_hang_up(self.push_events)
         self.wakes.consume(self.push_events)
         for waker in (self.publish_outbox, self.sockets.message, self.http_api, *ending):
             self.wakes.queue.grant_send_messages(waker)

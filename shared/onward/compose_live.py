@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from onward.app.answer_socket import Desk, Socket
+from onward.app.wake_live import live_wake_up
 from onward.aws.clients import client
 from onward.aws.cursors import Cursors
 from onward.aws.run_reader import RunReader
@@ -75,6 +76,10 @@ def live() -> Live:
         blobs=lambda tenant: blobs(held, tenant),
         cursors=cursors("push_events"),
         post=sockets("push_events").post,
+        hang_up=sockets("push_events").hang_up,
+        again=lambda run_id: live_queue("push_events").send_ordered(
+            [live_wake_up(run_id, uuid4().hex)]
+        ),
         sync=lambda run: our_books(endpoints, deliveries, run),
         clock=clock,
     )

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -15,7 +16,7 @@ CURSORS = {
     "WsConnect": {"PutItem"},
     "WsDisconnect": {"DeleteItem"},
     "WsMessage": {"GetItem", "PutItem", "UpdateItem", "DeleteItem"},
-    "PushEvents": {"Query", "UpdateItem", "DeleteItem"},
+    "PushEvents": {"GetItem", "Query", "UpdateItem", "DeleteItem"},
     "Patrol": {"Query"},
 }
 
@@ -100,8 +101,12 @@ def test_nobody_else_touches_cursors(template: Template) -> None:
     assert CURSORS.keys() == holders
 
 
-def test_frames_may_be_sent_and_sockets_not_closed(template: Template) -> None:
-    """The permission names the stage and the method."""
-    for _, statement in statements(template):
-        if "execute-api:ManageConnections" in listed(statement["Action"]):
-            assert "/live/POST/@connections/*" in json.dumps(statement["Resource"])
+def test_frames_may_be_sent_and_sockets_closed_by_the_pusher_only(template: Template) -> None:
+    """The permission names the stage and the method; nobody may ask about a socket."""
+    held = {
+        (name.split("ServiceRole")[0], method)
+        for name, statement in statements(template)
+        if "execute-api:ManageConnections" in listed(statement["Action"])
+        for method in re.findall(r"/live/(.*?)/@connections/\*", json.dumps(statement["Resource"]))
+    }
+    assert {("WsMessage", "POST"), ("PushEvents", "POST"), ("PushEvents", "DELETE")} == held

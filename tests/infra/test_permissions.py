@@ -91,6 +91,7 @@ def test_the_driver_invokes_versions_of_the_worker_and_nothing_else_but_its_own(
 
 
 DECIDERS = {"ExecuteStep", "HttpApi", "Park", "Patrol", "Recover", "Settle"}
+SENDERS = {"PublishOutbox", "Notify", "PushEvents", "WsMessage", *(DECIDERS - {"Park"})}
 
 
 def test_only_actions_without_resources_name_all_resources(template: Template) -> None:
@@ -107,7 +108,7 @@ def test_only_actions_without_resources_name_all_resources(template: Template) -
         ("s3:PutObject", DECIDERS),
         ("s3:ListBucket", {"StartRun", "PushEvents", *DECIDERS}),
         ("dynamodb:UpdateItem", {"Notify", "StartRun", "PushEvents", "WsMessage", *DECIDERS}),
-        ("sqs:SendMessage", {"PublishOutbox", "Notify", "WsMessage", *(DECIDERS - {"Park"})}),
+        ("sqs:SendMessage", SENDERS),
         ("sqs:ReceiveMessage", {"HttpApi", "Notify", "PushEvents", "StartRun"}),
         ("execute-api:ManageConnections", {"PushEvents", "WsMessage"}),
         ("states:StopExecution", {"Patrol"}),

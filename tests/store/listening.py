@@ -35,6 +35,8 @@ class Sockets:
     closed: set[str] = field(default_factory=set)
     before_post: Callable[[str], object] = lambda _connection: None
     until: float = 9e9
+    last: bool = False
+    before_again: Callable[[], object] = lambda: None
     remembered: set[str] = field(default_factory=set)
     ids: itertools.count[int] = field(default_factory=itertools.count)
 
@@ -60,6 +62,8 @@ class Sockets:
             blobs=lambda tenant: Blobs(s3, BUCKET, tenant),
             cursors=self.cursors,
             post=self.post,
+            hang_up=self.closed.add,
+            again=self._again,
             sync=lambda _run: SyncStatus.NOT_APPLICABLE,
             clock=self.time.clock,
         )
@@ -68,7 +72,7 @@ class Sockets:
         self.before_post(connection)
         if connection in self.closed:
             raise SocketGone(connection)
-        self.sent[connection].append(json.loads(text))
+        self.sent[connection].append(json.loads(text.encode()))
 
     def say(self, connection: str, action: str, tenant: str = "acme", **body: Any) -> None:
         """Say something about the run, a millisecond after what was said before."""
@@ -97,7 +101,7 @@ class Sockets:
             once, handle = message["Attributes"]["MessageDeduplicationId"], message["ReceiptHandle"]
             if once not in self.remembered:
                 try:
-                    push_events(self.live, json.loads(message["Body"])["run_id"], self.until)
+                    self._push(json.loads(message["Body"])["run_id"])
                 except Exception:
                     self.queue.show_again(handle, 0)
                     raise
@@ -105,6 +109,13 @@ class Sockets:
             self.remembered.add(once)
             self.sqs.delete_message(QueueUrl=self.url, ReceiptHandle=handle)
         return count
+
+    def _push(self, run_id: str) -> None:
+        push_events(self.live, run_id, self.until, last=self.last)
+
+    def _again(self, run_id: str) -> None:
+        self.before_again()
+        self.queue.send_ordered([live_wake_up(run_id, f"again-{next(self.ids)}")])
 
     def _receive(self) -> Any:
         names = ["MessageDeduplicationId"]

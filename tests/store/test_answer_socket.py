@@ -214,3 +214,46 @@ def test_an_emulators_sockets_have_another_address(environ: dict[str, str], here
 
 def _rest(row: Subscription) -> tuple[Any, ...]:
     return (row.connection, row.tenant, row.sub, row.at, row.asked_at, 0.0, row.expires_at)
+
+
+def test_of_two_in_the_same_millisecond_the_one_that_goes_further_back_counts(
+    sockets: Sockets, made: Journey
+) -> None:
+    """Their messages are worked on at once, in either order; events too many do no harm."""
+    for connection, positions in (("a", (2, 0)), ("b", (0, 2))):
+        for at in positions:
+            sockets.at(sockets.asked_at, connection, "subscribe", "acme", last_event_id=at)
+    sockets.work()
+
+    assert ([1, 2, 3], [1, 2, 3]) == (sockets.seqs("a"), sockets.seqs("b"))
+
+
+def test_a_run_that_is_left_makes_room_for_another(sockets: Sockets, made: Journey) -> None:
+    """A socket listens to so many runs at once, not in its life."""
+    sockets.say("a", "subscribe")
+    sockets.say("a", "unsubscribe")
+    assert [] == sockets.cursors.runs("a")
+    sockets.say("a", "subscribe")
+    assert [RUN_ID] == sockets.cursors.runs("a")
+
+
+def test_an_acknowledgement_outlives_its_socket(sockets: Sockets, made: Journey) -> None:
+    """It names its client, so it needs no row that is gone with the socket."""
+    sockets.say("a", "subscribe", client_id="tab")
+    sockets.work()
+    sockets.cursors.disconnect("a")
+    sockets.say("a", "ack", client_id="tab", event_id=2)
+    sockets.say("b", "subscribe", client_id="tab")
+    sockets.work()
+    assert [3] == sockets.seqs("b")
+
+    sockets.say("a", "ack", tenant="evil", client_id="tab", event_id=3)
+    assert "run_not_found" == sockets.of("a", "error")[-1]["code"]
+
+
+@pytest.mark.parametrize("run_id", ["x" * 120_000, "\ud800"])
+def test_an_error_repeats_nothing_that_is_no_run(sockets: Sockets, run_id: str) -> None:
+    """It fits into a frame, and can be sent."""
+    sockets.at(sockets.asked_at, "a", "subscribe", "acme", run_id=run_id)
+    (error,) = sockets.sent["a"]
+    assert ("run_not_found", False) == (error["code"], "run_id" in error)

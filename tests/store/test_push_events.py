@@ -4,8 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from botocore.exceptions import ConnectionClosedError
-from onward.app.push_events import PAGE, PushIncomplete
+from onward.app.push_events import PAGE
 from onward.app.service import Service
 from onward.aws import keys
 from onward.aws.sockets import FRAME_BYTES, frame
@@ -146,31 +145,6 @@ def test_a_lost_catch_up_is_made_good_by_a_ping(sockets: Sockets, made: Journey)
     assert 0 == sockets.work()
 
 
-def test_a_closed_socket_is_forgotten(sockets: Sockets, made: Journey) -> None:
-    """410 from the gateway; the others are served."""
-    sockets.say("a", "subscribe")
-    sockets.say("b", "subscribe")
-    sockets.closed.add("a")
-    sockets.work()
-
-    assert sockets.cursors.subscription("a", RUN_ID) is None
-    assert [1, 2, 3] == sockets.seqs("b")
-
-
-def test_a_socket_that_takes_nothing_holds_up_nobody(sockets: Sockets, made: Journey) -> None:
-    """The wake-up is to come again, for the one whose cursor still stands."""
-    for connection in "abc":
-        sockets.say(connection, "subscribe")
-    sockets.before_post = _refuse("a", times=1)
-    with pytest.raises(PushIncomplete, match="1 of 3"):
-        sockets.work()
-    assert ([], [1, 2, 3], [1, 2, 3]) == tuple(map(sockets.seqs, "abc"))
-
-    sockets.work()
-    assert [1, 2, 3] == sockets.seqs("a")
-    assert [1, 2, 3] == sockets.seqs("b")
-
-
 def test_a_long_log_is_sent_page_by_page(service: Service, time: Time, sockets: Sockets) -> None:
     """More than a page, and the cursor moves with each."""
     long = journey(service.store, service.reader, service.blobs("acme"), time, chain(60))
@@ -182,18 +156,6 @@ def test_a_long_log_is_sent_page_by_page(service: Service, time: Time, sockets: 
 
     assert long.run.seq > PAGE
     assert list(range(1, long.run.seq + 1)) == sockets.seqs("a")
-
-
-def test_a_push_stops_when_its_time_is_up(sockets: Sockets, made: Journey, time: Time) -> None:
-    """Whoever was not reached is, by the wake-up that comes again."""
-    sockets.say("a", "subscribe")
-    sockets.until = time.now
-    with pytest.raises(PushIncomplete):
-        sockets.work()
-    assert [] == sockets.sent["a"]
-    sockets.until = time.now + 1
-    sockets.work()
-    assert [1, 2, 3] == sockets.seqs("a")
 
 
 def test_a_cursor_ahead_of_the_log_gets_the_state(sockets: Sockets, made: Journey) -> None:
@@ -271,14 +233,3 @@ def test_a_row_of_another_tenant_gets_nothing(sockets: Sockets, made: Journey) -
     )
     sockets.work()
     assert [] == sockets.sent["a"]
-
-
-def _refuse(connection: str, times: int) -> Any:
-    left = [times]
-
-    def before(to: str) -> None:
-        if to == connection and left[0]:
-            left[0] -= 1
-            raise ConnectionClosedError(endpoint_url="https://gateway")
-
-    return before

@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from onward.app.ids import RUN_ID
 from onward.app.read_run import find_run
 from onward.app.wake_live import live_wake_up
 from onward.aws.cursors import Subscription, TooManyRuns
@@ -86,10 +87,7 @@ def subscribe(desk: Desk, socket: Socket, body: dict[str, Any]) -> None:
     tenant's run.
     """
     run = find_run(desk, socket.tenant, _run_id(body))
-    client = body.get("client_id", "")
-    if client != "" and not (isinstance(client, str) and _CLIENT.fullmatch(client)):
-        raise RequestError(f"client_id matches {_CLIENT.pattern}")
-    now = desk.clock()
+    client, now = _client_id(body), desk.clock()
     at = _position(body, "last_event_id", run.run_id)
     if at is None:
         known = client and desk.cursors.acknowledged(socket.tenant, client, run.run_id, now)
@@ -120,17 +118,25 @@ def unsubscribe(desk: Desk, socket: Socket, body: dict[str, Any]) -> None:
 
 
 def acknowledge(desk: Desk, socket: Socket, body: dict[str, Any]) -> None:
-    """Keep how far the client of a subscription has got, for its next socket."""
-    run_id = _run_id(body)
+    """Keep how far the client of a subscription has got, for its next socket.
+
+    A message that names its `client_id` needs no subscription: that may be gone with the socket
+    by the time the last acknowledgement is worked on.
+    """
+    run_id, client = _run_id(body), _client_id(body)
     at = _position(body, "event_id", run_id)
     if at is None:
         raise RequestError("event_id is missing")
-    held = desk.cursors.subscription(socket.connection, run_id)
-    if held is None or held.tenant != socket.tenant:
-        raise RunNotFound("this socket does not listen to such a run")
-    if not held.client_id:
+    if client:
+        find_run(desk, socket.tenant, run_id)
+    else:
+        held = desk.cursors.subscription(socket.connection, run_id)
+        if held is None or held.tenant != socket.tenant:
+            raise RunNotFound("this socket does not listen to such a run")
+        client = held.client_id
+    if not client:
         raise RequestError("subscribe with a client_id to acknowledge events")
-    desk.cursors.acknowledge(held, at, desk.clock())
+    desk.cursors.acknowledge(socket.tenant, client, run_id, at, desk.clock())
 
 
 def ping(desk: Desk, socket: Socket, body: dict[str, Any]) -> None:  # noqa: ARG001 - actions are called alike
@@ -192,6 +198,13 @@ def _run_id(body: dict[str, Any]) -> str:
     return run_id
 
 
+def _client_id(body: dict[str, Any]) -> str:
+    client = body.get("client_id", "")
+    if client != "" and not (isinstance(client, str) and _CLIENT.fullmatch(client)):
+        raise RequestError(f"client_id matches {_CLIENT.pattern}")
+    return str(client)
+
+
 def _position(body: dict[str, Any], name: str, run_id: str) -> int | None:
     """Return an event's number from `7`, `"7"` or `"run_…/7"`; None when it is not given."""
     value = body.get(name)
@@ -210,4 +223,5 @@ def _told(error: OnwardError, text: str) -> dict[str, Any]:
         run_id = json.loads(text).get("run_id")
     except (ValueError, RecursionError, AttributeError):
         return told
-    return told | ({"run_id": run_id} if isinstance(run_id, str) else {})
+    known = isinstance(run_id, str) and RUN_ID.fullmatch(run_id)
+    return told | ({"run_id": run_id} if known else {})

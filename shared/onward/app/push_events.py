@@ -12,6 +12,7 @@ Whichever comes first, the push that handles the later of the two messages sees 
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -31,34 +32,50 @@ if TYPE_CHECKING:
     from onward.domain.delivery import SyncStatus
     from onward.domain.model import Event, Run
 
-PAGE: Final = 100
+PAGE: Final = 25
 """Events between two writes of a cursor: what a process that dies may send a second time."""
+
+MAX_RECEIVES: Final = 5
+"""Tries of one wake-up, as its queue counts them; the template says the same."""
+
+_AT_ONCE: Final = 8
+"""Sockets that are posted to at the same time."""
 
 
 class PushIncomplete(OnwardError):
     """Some sockets could not be reached for now; their cursors stand where they stood."""
 
 
+class _Late(Exception):
+    """The time of this push is up."""
+
+
 @dataclass(frozen=True, slots=True)
 class Live:
-    """Where runs are read, who listens, and the way to their sockets (raises SocketGone).
+    """Where runs are read, who listens, and the way to their sockets.
 
-    `sync` tells for a snapshot who has heard of a run.
+    `post` sends a frame, or raises SocketGone; `hang_up` closes a socket. `again` queues another
+    wake-up of a run. `sync` tells for a snapshot who has heard of a run.
     """
 
     reader: RunReader
     blobs: Callable[[str], Blobs]
     cursors: Cursors
     post: Callable[[str, str], None]
+    hang_up: Callable[[str], None]
+    again: Callable[[str], None]
     sync: Callable[[Run], SyncStatus]
     clock: Callable[[], float]
 
 
-def push_events(live: Live, run_id: str, until: float) -> int:
+def push_events(live: Live, run_id: str, until: float, *, last: bool = False) -> int:
     """Send every subscriber of a run what it lacks until a time; return how many there are.
 
     Cursors are read before the log, so a log that looks shorter than a cursor says is shorter.
-    Raises PushIncomplete after all others were served.
+    What does not fit into the time is left to another wake-up, and takes no try off this one. In
+    its last try, sockets that take nothing are hung up on: their clients come back for the rest.
+
+    Raises PushIncomplete, or what is no passing failure, after all others were served.
     """
     listening = live.cursors.subscriptions(run_id, live.clock())
     run = live.reader.run(run_id) if listening else None
@@ -66,18 +83,24 @@ def push_events(live: Live, run_id: str, until: float) -> int:
         return 0
     log = _Log(live, run)
     mine = [sub for sub in listening if sub.tenant == run.tenant]
-    waiting = [sub for sub in mine if not _reached(live, log, sub, until)]
-    if waiting:
-        raise PushIncomplete(f"{len(waiting)} of {len(mine)} sockets of {run_id} still wait")
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        outcomes = list(pool.map(lambda sub: _reached(live, log, sub, until, last=last), mine))
+    missed = [error for error in outcomes if error is not None and not isinstance(error, _Late)]
+    for error in missed:
+        if not may_pass(error):
+            raise error
+    if missed:
+        raise PushIncomplete(f"{len(missed)} of {len(mine)} sockets of {run_id} still wait")
+    if any(outcomes):
+        live.again(run_id)
     return len(mine)
 
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """Frames to send from a position on, the position after them, and whether more may follow."""
+    """Frames with the position after each, and whether more may follow."""
 
-    frames: tuple[str, ...]
-    to: int
+    frames: tuple[tuple[int, str], ...]
     more: bool
 
 
@@ -110,8 +133,8 @@ class _Log:
         if at > run.seq:
             raise CursorExpired("the log ends before this position", run.seq)
         found = read_log(self.live, run, at, PAGE)
-        frames = tuple(_event_frame(self.run.run_id, event) for event in found)
-        return _Piece(frames, found[-1].seq if found else at, more=len(found) == PAGE)
+        frames = tuple((event.seq, _event_frame(self.run.run_id, event)) for event in found)
+        return _Piece(frames, more=len(found) == PAGE)
 
     def _state(self) -> _Piece:
         run_id = self.run.run_id
@@ -122,38 +145,51 @@ class _Log:
         if not fits(text):
             short = {"run_id": run_id, "status": document["status"], "ref": f"/runs/{run_id}"}
             text = frame({"type": "snapshot", "run": short, "as_of_seq": at})
-        return _Piece((text,), at, more=True)
+        return _Piece(((at, text),), more=True)
 
 
-def _reached(live: Live, log: _Log, sub: Subscription, until: float) -> bool:
-    """Bring one subscription up to date; False when that has to wait."""
+def _reached(
+    live: Live, log: _Log, sub: Subscription, until: float, *, last: bool
+) -> Exception | None:
+    """Bring one subscription up to date; return why it is not. No socket holds up another."""
     try:
-        return _bring(live, log, sub, until)
+        while (further := _page(live, log, sub, until, last=last)) is not None:
+            sub = further
     except SocketGone:
         live.cursors.drop(sub)
-    except Exception as error:
-        if not may_pass(error):
-            raise
-        return False
-    return True
+    except Exception as error:  # noqa: BLE001 - raised by the caller, after all others
+        return error
+    return None
 
 
-def _bring(live: Live, log: _Log, sub: Subscription, until: float) -> bool:
-    """Send page after page; False when the time is up before the last."""
-    more = True
-    while more:
+def _page(
+    live: Live, log: _Log, sub: Subscription, until: float, *, last: bool
+) -> Subscription | None:
+    """Send a page and move the cursor over what was sent; None when there is no more to send."""
+    piece = log.after(sub.at)
+    frames = piece.frames if sub.told else ((sub.at, _greeting(log.run, sub)), *piece.frames)
+    sent = sub
+    failure: Exception | None = None
+    for position, text in frames:
         if live.clock() >= until:
-            return False
-        piece = log.after(sub.at)
-        frames = piece.frames if sub.told else (_greeting(log.run, sub), *piece.frames)
-        if not frames:
+            failure = _Late()
             break
-        for text in frames:
+        try:
             live.post(sub.connection, text)
-        if not live.cursors.move(sub, piece.to):
+        except SocketGone:
+            raise
+        except Exception as error:  # noqa: BLE001 - raised below, once the cursor has moved
+            failure = error
             break
-        sub, more = replace(sub, at=piece.to, told=True), piece.more
-    return True
+        sent = replace(sent, at=position, told=True)
+    if sent != sub and not live.cursors.move(sub, sent.at):
+        return None
+    if failure is None:
+        return sent if piece.more else None
+    if last and not isinstance(failure, _Late):
+        live.hang_up(sub.connection)
+        raise SocketGone(sub.connection) from failure
+    raise failure
 
 
 def _greeting(run: Run, sub: Subscription) -> str:

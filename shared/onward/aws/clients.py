@@ -14,6 +14,9 @@ READ_SECONDS: Final = 10
 ATTEMPTS: Final = 3
 """Tries in all, the first one included; `max_attempts` would count what comes after it."""
 
+FRAME_SECONDS: Final = 4
+"""How long a socket may take to accept a frame: the others of its run wait."""
+
 FUNCTION_SECONDS: Final = 90
 """How long an invoked function may take to answer: longer than the time-out of `run_sandbox`."""
 
@@ -24,12 +27,12 @@ def client(service: str, endpoint: str | None = None) -> Any:
     import boto3
     from botocore.config import Config
 
-    # An invocation whose reply is late must not become two; its step is what tries again.
-    invokes = service == "lambda"
+    # What must not become two because its reply is late; who asked for it is who tries again.
+    once = {"lambda": FUNCTION_SECONDS, "apigatewaymanagementapi": FRAME_SECONDS}
     config = Config(
         connect_timeout=CONNECT_SECONDS,
-        read_timeout=FUNCTION_SECONDS if invokes else READ_SECONDS,
-        retries={"mode": "standard", "total_max_attempts": 1 if invokes else ATTEMPTS},
+        read_timeout=once.get(service, READ_SECONDS),
+        retries={"mode": "standard", "total_max_attempts": 1 if service in once else ATTEMPTS},
         tcp_keepalive=True,
         signature_version="s3v4" if service == "s3" else None,
         s3={"addressing_style": "path"} if service == "s3" else None,

@@ -9,7 +9,7 @@ Rows expire. DynamoDB deletes them days late, so whoever reads one looks at its 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from onward.aws import codec, keys
@@ -80,9 +80,9 @@ class Cursors:
     def subscribe(self, wanted: Subscription) -> bool:
         """Store a subscription in place of the socket's earlier one; False if it is older.
 
-        Raises TooManyRuns. The socket's own row is made if a message is faster than `connect`.
+        Of two that were asked for in the same millisecond, the one that goes further back counts:
+        events too many do no harm, missing ones do. Raises TooManyRuns.
         """
-        self._note_run(wanted)
         row = codec.item(
             {
                 "tenant": wanted.tenant,
@@ -95,20 +95,43 @@ class Cursors:
                 "told": wanted.told,
             }
         )
-        return self._put(
+        stored = self._put(
             _place(wanted.run_id, wanted.connection) | row,
-            ConditionExpression="attribute_not_exists(asked_at) OR asked_at <= :a",
-            ExpressionAttributeValues={":a": {"N": str(wanted.asked_at)}},
+            ConditionExpression=(
+                "attribute_not_exists(asked_at) OR asked_at < :a OR (asked_at = :a AND #at >= :at)"
+            ),
+            ExpressionAttributeNames={"#at": "at"},
+            ExpressionAttributeValues={
+                ":a": {"N": str(wanted.asked_at)},
+                ":at": {"N": str(wanted.at)},
+            },
         )
+        if stored:
+            self._note_run(wanted)
+        return stored
 
     def unsubscribe(self, connection: str, run_id: str, asked_at: int) -> bool:
         """Delete a subscription that was asked for before; False when there is none.
 
         One of the same millisecond stays: events too many do no harm, missing ones do.
+
+            unsubscribe   row deleted ──────────────► run forgotten ─► a row? note the run again
+            subscribe                  row ─► run noted
         """
-        return self._delete(
-            connection, run_id, "asked_at < :v", {":v": {"N": str(asked_at)}}, names={}
+        values = {":v": {"N": str(asked_at)}}
+        if not self._delete(connection, run_id, "asked_at < :v", values, names={}):
+            return False
+        self._client.update_item(
+            TableName=self._table,
+            Key=_key(f"CONN#{connection}", _CONNECTION),
+            UpdateExpression="DELETE runs :one",
+            ConditionExpression="attribute_exists(pk)",
+            ExpressionAttributeValues={":one": {"SS": [run_id]}},
         )
+        again = self.subscription(connection, run_id)
+        if again is not None:
+            self._note_run(again)
+        return True
 
     def drop(self, subscription: Subscription) -> bool:
         """Delete exactly this subscription: its socket is gone."""
@@ -148,7 +171,8 @@ class Cursors:
             client                          subscribes anew from 0:
                                             the row is sub B at 0 ── catch-up: 1 … 7
 
-        Written without the condition, 7 would end B's catch-up before it began.
+        Written without the condition, 7 would end B's catch-up before it began. A refusal may
+        also be our own success whose reply was lost: then the row is as it was to be.
         """
         try:
             self._client.update_item(
@@ -165,14 +189,15 @@ class Cursors:
                 },
             )
         except self._refused:
-            return False
+            held = self.subscription(seen.connection, seen.run_id)
+            return held is not None and held == replace(seen, at=at, told=True)
         return True
 
-    def acknowledge(self, subscription: Subscription, at: int, now: float) -> None:
+    def acknowledge(self, tenant: str, client_id: str, run_id: str, at: int, now: float) -> None:
         """Keep how far a client has got; a late acknowledgement does not take it back."""
         row = codec.item({"at": at, "expires_at": int(now) + KEPT_SECONDS})
         self._put(
-            _client_key(subscription.tenant, subscription.client_id, subscription.run_id) | row,
+            _client_key(tenant, client_id, run_id) | row,
             ConditionExpression="attribute_not_exists(#at) OR #at < :at",
             ExpressionAttributeNames={"#at": "at"},
             ExpressionAttributeValues={":at": {"N": str(at)}},
@@ -184,7 +209,11 @@ class Cursors:
         return int(row["at"]) if row.get("expires_at", 0) > now else 0
 
     def _note_run(self, wanted: Subscription) -> None:
-        """Add a run to the socket's own row, which tells later what there is to clean up."""
+        """Add a run to the socket's own row, which tells later what there is to clean up.
+
+        The row is made if a message is faster than `connect`. Raises TooManyRuns, and the
+        subscription is gone.
+        """
         try:
             self._client.update_item(
                 TableName=self._table,
@@ -202,6 +231,7 @@ class Cursors:
                 },
             )
         except self._refused as error:
+            self.drop(wanted)
             raise TooManyRuns(wanted.connection) from error
 
     def _delete(

@@ -15,6 +15,7 @@ credentials are not among these: they fail the same way again."""
 
 _NO_CAPACITY: Final = frozenset(
     {
+        "LimitExceededException",  # a socket whose client does not read
         "ProvisionedThroughputExceededException",
         "RequestLimitExceeded",
         "SlowDown",

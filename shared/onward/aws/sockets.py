@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
@@ -32,6 +33,12 @@ class Sockets:
             client.post_to_connection(ConnectionId=connection, Data=text.encode())
         except client.exceptions.GoneException as error:
             raise SocketGone(connection) from error
+
+    def hang_up(self, connection: str) -> None:
+        """Close a socket; one that is closed already stays so."""
+        client = self._client()
+        with suppress(client.exceptions.GoneException):
+            client.delete_connection(ConnectionId=connection)
 
 
 def frame(document: Mapping[str, Any]) -> str:

@@ -1,0 +1,167 @@
+"""Sockets that are slow, closed or in trouble, and pushes that die."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from botocore.exceptions import ConnectionClosedError
+from onward.app.push_events import PAGE, PushIncomplete
+from onward.app.service import Service
+from onward.aws.cursors import Cursors
+from onward.domain.model import Payload
+from onward.domain.protocol import Begin, Complete
+
+from tests import faults
+from tests.store.conftest import CURSORS, Time, new_client
+from tests.store.listening import Sockets
+from tests.store.runs import RUN_ID, Journey, chain, journey
+
+DONE = Payload("{}")
+
+
+@pytest.fixture
+def made(service: Service, time: Time) -> Journey:
+    """A chain of two that runs its first step; three events."""
+    begun = journey(service.store, service.reader, service.blobs("acme"), time, chain(2))
+    begun.move(Begin())
+    return begun
+
+
+@pytest.fixture
+def sockets(dynamodb: Any, time: Time) -> Sockets:
+    return Sockets(dynamodb, time)
+
+
+def test_a_closed_socket_is_forgotten(sockets: Sockets, made: Journey) -> None:
+    """410 from the gateway; the others are served."""
+    sockets.say("a", "subscribe")
+    sockets.say("b", "subscribe")
+    sockets.closed.add("a")
+    sockets.work()
+
+    assert sockets.cursors.subscription("a", RUN_ID) is None
+    assert [1, 2, 3] == sockets.seqs("b")
+
+
+def test_a_socket_that_takes_nothing_holds_up_nobody(sockets: Sockets, made: Journey) -> None:
+    """The wake-up is to come again, for the one whose cursor still stands."""
+    for connection in "abc":
+        sockets.say(connection, "subscribe")
+    sockets.before_post = _refuse("a", times=1)
+    with pytest.raises(PushIncomplete, match="1 of 3"):
+        sockets.work()
+    assert ([], [1, 2, 3], [1, 2, 3]) == tuple(map(sockets.seqs, "abc"))
+
+    sockets.work()
+    assert [1, 2, 3] == sockets.seqs("a")
+    assert [1, 2, 3] == sockets.seqs("b")
+
+
+def test_a_push_stops_when_its_time_is_up(sockets: Sockets, made: Journey, time: Time) -> None:
+    """Whoever was not reached is, by another wake-up, which this one queues; no try is lost."""
+    sockets.say("a", "subscribe")
+    sockets.until = time.now
+    sockets.before_again = lambda: setattr(sockets, "until", time.now + 1)
+
+    assert 2 == sockets.work()
+
+    assert [1, 2, 3] == sockets.seqs("a")
+    assert 1 == len(sockets.of("a", "subscribed"))
+
+
+def test_a_push_that_stops_in_the_middle_goes_on_there(
+    sockets: Sockets, made: Journey, time: Time
+) -> None:
+    """The time is looked at before each frame, and the cursor is moved over what was sent."""
+    sockets.say("a", "subscribe")
+    sockets.until = time.now + 1
+
+    def slowly(_connection: str) -> None:
+        time.now += 0.4
+
+    sockets.before_post = slowly
+    sockets.before_again = lambda: setattr(sockets, "until", time.now + 10)
+    assert 2 == sockets.work()
+    assert [1, 2, 3] == sockets.seqs("a")
+    assert 1 == len(sockets.of("a", "subscribed"))
+
+
+def test_a_frame_that_fails_takes_none_with_it(sockets: Sockets, made: Journey) -> None:
+    """What was accepted before it is not sent again."""
+    sockets.say("a", "subscribe")
+    left = iter([False, False, True])  # greeting, 1, and 2 fails
+
+    def third(_connection: str) -> None:
+        if next(left, False):
+            raise ConnectionClosedError(endpoint_url="https://gateway")
+
+    sockets.before_post = third
+    with pytest.raises(PushIncomplete):
+        sockets.work()
+    sockets.work()
+
+    assert [1, 2, 3] == sockets.seqs("a")
+
+
+def test_a_failure_of_one_socket_is_told_after_the_others_were_served(
+    sockets: Sockets, made: Journey
+) -> None:
+    """Whatever it is: one that will not pass is raised, so that its reason is in the log."""
+    for connection in "abc":
+        sockets.say(connection, "subscribe")
+
+    def broken(to: str) -> None:
+        if to == "a":
+            raise ValueError("no such thing")
+
+    sockets.before_post = broken
+    with pytest.raises(ValueError, match="no such thing"):
+        sockets.work()
+    assert ([], [1, 2, 3], [1, 2, 3]) == tuple(map(sockets.seqs, "abc"))
+
+
+def test_in_the_last_try_a_socket_that_takes_nothing_is_hung_up_on(
+    sockets: Sockets, made: Journey
+) -> None:
+    """Its client comes back for what it lacks; nothing of it ends among the dead letters."""
+    for connection in "ab":
+        sockets.say(connection, "subscribe")
+    sockets.before_post = _refuse("a", times=9)
+    sockets.last = True
+
+    assert 2 == sockets.work()
+
+    assert {"a"} == sockets.closed
+    assert sockets.cursors.subscription("a", RUN_ID) is None
+    assert [1, 2, 3] == sockets.seqs("b")
+
+
+def test_a_move_whose_reply_is_lost_does_not_end_a_catch_up(
+    service: Service, time: Time, sockets: Sockets
+) -> None:
+    """The SDK's second try is refused by our own first one."""
+    long = journey(service.store, service.reader, service.blobs("acme"), time, chain(20))
+    long.move(Begin())
+    for n in range(1, 21):
+        long.move(Complete(f"s{n}", 1, DONE))
+    sockets.say("a", "subscribe")
+    twice = new_client("dynamodb", attempts=2)
+    sockets.live = replace(sockets.live, cursors=Cursors(twice, CURSORS))
+    with faults.lost_reply(twice, "UpdateItem"):
+        sockets.work()
+
+    assert long.run.seq > PAGE
+    assert list(range(1, long.run.seq + 1)) == sockets.seqs("a")
+
+
+def _refuse(connection: str, times: int) -> Any:
+    left = [times]
+
+    def before(to: str) -> None:
+        if to == connection and left[0]:
+            left[0] -= 1
+            raise ConnectionClosedError(endpoint_url="https://gateway")
+
+    return before
