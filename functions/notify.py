@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from onward.app.deliver import MAX_RECEIVES, deliver, read_wake_up
+from onward.app.deliver import deliver, give_up, read_wake_up
 from onward.compose import until
 from onward.compose_notify import is_slow, lane, sender
 from onward.observability import log
@@ -23,17 +23,18 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     (record,) = event["Records"]
     body = json.loads(record["body"])
     receives = int(record["attributes"]["ApproximateReceiveCount"])
-    slow = is_slow(record["eventSourceARN"])
-    said = {"run_id": body["run_id"], "endpoint_id": body["endpoint_id"], "slow": slow}
-    with log(context, **said, receives=receives) as line:
+    wake = read_wake_up(body, receives, slow=is_slow(record["eventSourceARN"]))
+    ids = {"run_id": wake.run_id, "endpoint_id": wake.endpoint_id, "slow": wake.slow}
+    with log(context, **ids, receives=receives) as line:
         try:
-            wake = read_wake_up(body, receives, slow=slow)
             wait = deliver(sender(), wake, until(context))
         except Exception:  # noqa: BLE001 - tried again, and kept in the DLQ in the end
             line.exception("delivery failed")
-            wait = 0.0 if receives >= MAX_RECEIVES else 2.0
+            wait = 0.0 if wake.last else 2.0
+            if wake.last:
+                give_up(sender(), wake)
         if wait is None:
             return {"batchItemFailures": []}
         line.append_keys(again_after=wait)
-        lane(slow=slow).show_again(record["receiptHandle"], wait)
+        lane(slow=wake.slow).show_again(record["receiptHandle"], wait)
         return {"batchItemFailures": [{"itemIdentifier": record["messageId"]}]}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 from onward.app.carry_out import COMMIT_MARGIN
@@ -10,6 +11,9 @@ from onward.compose import patrol_seconds, until, watch
 from onward.observability import log
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from aws_lambda_powertools import Logger
     from aws_lambda_powertools.utilities.typing import LambdaContext
 
 SCHEDULED = "aws.events"
@@ -17,17 +21,26 @@ EXECUTIONS = "aws.states"
 
 
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
-    """Answer with how many runs were looked at and what was repaired."""
+    """Answer with how many runs were looked at, what was repaired, and whether there are more.
+
+    `seconds`: for so long somebody waits for the answer.
+    """
     with log(context, source=event.get("source", "asked")) as line:
         runs, source = watch(), event.get("source")
-        end = until(context) - COMMIT_MARGIN
+        now, end = runs.drive.clock(), until(context) - COMMIT_MARGIN
         if source == EXECUTIONS:
             run_id = run_of(event["detail"]["executionArn"])
             repairs = look_after(runs, run_id, end)
             return {"looked": 1, "repairs": {repair.value: 1 for repair in repairs}}
-        now = runs.drive.clock()
         if source == SCHEDULED and not runs.due.claim_round(now, patrol_seconds()):
             return {"looked": 0, "repairs": {}}
-        found = patrol(runs, end, everything=bool(event.get("everything")))
+        end = min(end, now + event.get("seconds", math.inf))
+        found = patrol(runs, end, _teller(line), everything=bool(event.get("everything")))
         line.append_keys(**found)
-        return {"looked": found.pop("looked", 0), "repairs": dict(found)}
+        looked, more = found.pop("looked", 0), bool(found.pop("more", 0))
+        return {"looked": looked, "repairs": dict(found), "more": more}
+
+
+def _teller(line: Logger) -> Callable[[str, Exception], object]:
+    """Return what logs a run that could not be looked at, on a line of its own."""
+    return lambda run_id, error: line.error("look failed", exc_info=error, run_id=run_id)

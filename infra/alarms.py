@@ -137,6 +137,16 @@ class Alarms(Construct):
             threshold=_LOST_ATTEMPTS,
         )
         self._ring(
+            "PatrolRepairs",
+            counted(self, Metric.PATROL_REPAIRS),
+            "A run stood still until the patrol found it: look for what should have moved it.",
+        )
+        self._ring(
+            "PatrolFailures",
+            counted(self, Metric.PATROL_FAILURES),
+            "The patrol could not look at a run: its log has the reason.",
+        )
+        self._ring(
             "Unsynced",
             counted(self, Metric.UNSYNCED_SECONDS, "max"),
             "The end of a run was not heard for an hour: onward deliveries says by whom.",

@@ -145,7 +145,7 @@ class Outbox(Construct):
                     report_batch_item_failures=True,
                 )
             )
-        _allow(notify, self.notify_slow, "sqs:SendMessage")
+            _allow(notify, queue, "sqs:SendMessage")
 
     def let_wake(self, *functions: Function) -> None:
         """Let functions put wake-ups into the queue."""

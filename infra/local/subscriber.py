@@ -57,7 +57,10 @@ class Arrival:
 
 @dataclass
 class Subscriber:
-    """What it has heard. `answer` decides about a request by its number and its event."""
+    """What it has heard. `answer` decides about a request by its number and its event.
+
+    `says` is what its `status_url` calls the last event instead of the truth; `asked` counts.
+    """
 
     secrets: list[str] = field(default_factory=list)
     answer: Callable[[int, dict[str, Any]], Told] = lambda _number, _event: Told()
@@ -66,6 +69,8 @@ class Subscriber:
     arrivals: list[Arrival] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
     greetings: int = 0
+    asked: int = 0
+    says: str = ""
     url: str = ""
     lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -150,8 +155,9 @@ class _Desk(BaseHTTPRequestHandler):
         query = parse_qs(urlsplit(self.path).query)
         run_id = query.get("run_id", [""])[0]
         told = self.subscriber.status(run_id) if self.subscriber.status else None
-        number = self.subscriber.last(run_id)
-        self._say(told or Told(HTTPStatus.OK), json.dumps({"sequence": number}).encode())
+        self.subscriber.asked += 1
+        number = self.subscriber.says or str(self.subscriber.last(run_id))
+        self._say(told or Told(HTTPStatus.OK), f'{{"sequence": {number}}}'.encode())
 
     def do_OPTIONS(self) -> None:
         """Welcome webhooks, or redirect whoever asks."""

@@ -6,6 +6,7 @@ import os
 import random
 import time
 from functools import cache
+from typing import Final
 
 from onward.app.http.api import Api
 from onward.app.service import Service
@@ -14,7 +15,6 @@ from onward.aws.clients import client
 from onward.aws.functions import Function
 from onward.aws.idempotency import Once
 from onward.aws.incidents import Incidents
-from onward.aws.retention import Retention
 from onward.aws.run_index import RunIndex
 from onward.aws.socket_tickets import SocketTickets
 from onward.aws.sockets import reachable
@@ -49,12 +49,15 @@ def api() -> Api:
         entropy=os.urandom,
         wake=wake_driver,
         patrol=lambda: Function(lambda: client("lambda"), held.patrol_function).invoke(
-            {"everything": True}
+            {"everything": True, "seconds": PATROL_SECONDS}
         ),
         downstream=downstream(NAME),
-        retention=Retention(dynamodb, held.runs_table, time.time),
     )
     return Api(service)
+
+
+PATROL_SECONDS: Final = 20
+"""How long a round may take that somebody waits for; the gateway waits for 30."""
 
 
 @cache

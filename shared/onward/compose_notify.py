@@ -45,7 +45,7 @@ def sender() -> Sender:
         post=lambda url, headers, body, seconds: request(
             "POST", url, headers, body, seconds=seconds, local=local
         ),
-        aside=lambda wake: lane(slow=True).send_ordered([_again(wake)]),
+        again=lambda wake: lane(slow=wake.slow).send_ordered([_again(wake)]),
     )
 
 

@@ -39,6 +39,8 @@ class Metric(StrEnum):
     PERMISSION_FAILURES = "PermissionFailures"
     DELIVERY_SECONDS = "DeliverySeconds"
     UNSYNCED_SECONDS = "UnsyncedSeconds"
+    PATROL_REPAIRS = "PatrolRepairs"
+    PATROL_FAILURES = "PatrolFailures"
 
 
 _MEASURED: Final = frozenset(

@@ -25,7 +25,6 @@ from onward.aws.endpoints import Endpoints
 from onward.aws.idempotency import Once
 from onward.aws.incidents import Incidents
 from onward.aws.queues import Queue
-from onward.aws.retention import Retention
 from onward.aws.run_index import RunIndex
 from onward.aws.run_reader import RunReader
 from onward.aws.run_store import RunStore
@@ -145,7 +144,6 @@ def new_service(dynamodb: Any, time: Time) -> Service:
         wake=lambda _token: False,
         patrol=lambda: {"looked": 0, "repairs": {}},
         downstream=new_downstream(dynamodb, time),
-        retention=Retention(dynamodb, RUNS, time.clock),
     )
 
 

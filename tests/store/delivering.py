@@ -34,7 +34,8 @@ class World:
     service: Service
     time: Time
     made: Journey
-    aside: list[WakeUp] = field(default_factory=list)
+    seconds: float = FAR
+    again: list[WakeUp] = field(default_factory=list)
 
     @property
     def downstream(self) -> Downstream:
@@ -97,7 +98,7 @@ class World:
             deliveries=self.downstream.deliveries,
             clock=self.time.clock,
             post=post,
-            aside=self.aside.append,
+            again=self.again.append,
         )
 
     def deliver(
@@ -106,7 +107,7 @@ class World:
         """Handle one wake-up."""
         wake = WakeUp(RUN_ID, "acme", name, receives, last=receives == 3)
         wake = dataclasses.replace(wake, **how)
-        return deliver(self.sender(local=local), wake, self.time.now + FAR)
+        return deliver(self.sender(local=local), wake, self.time.now + self.seconds)
 
 
 def world(service: Service, time: Time, plan: Json = None) -> World:

@@ -4,10 +4,13 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from onward.app.deliver import MARGIN
 from onward.app.endpoints import rotate_secret
 from onward.app.post_event import retry_after
 from onward.app.read_run import etag_of
+from onward.app.redrive import redrive
 from onward.app.service import Service
+from onward.app.wake_notify import wake_up
 from onward.domain.delivery import SyncStatus
 
 from infra.local.subscriber import Subscriber, Told, subscribed
@@ -166,6 +169,7 @@ def test_a_wish_to_wait_is_honoured(here: World, hook: Subscriber) -> None:
         ("99999999", 3600.0),
         ("Sat, 29 Nov 2025 21:01:30 GMT", 90.0),
         ("Sat, 29 Nov 2025 20:00:00 GMT", 0.0),
+        ("Sat, 29 Nov 2025 21:01:30 +99999999999999", 0.0),
     ],
 )
 def test_a_wish_is_read_as_seconds_or_date(header: str, seconds: float) -> None:
@@ -248,15 +252,41 @@ def test_an_acknowledgement_whose_reply_is_lost_is_written_once(
 
 
 def test_the_invocation_ends_before_its_time_is_up(here: World, hook: Subscriber) -> None:
-    """With more to send it asks for another one at once."""
-    from onward.app.deliver import WakeUp, deliver
-
+    """What is left goes on as a fresh message: a long log is no failure, and takes no try."""
     here.subscribe(hook)
     here.finish()
+    here.seconds = MARGIN + 0.5
+    hook.answer = lambda _number, _event: setattr(here.time, "now", here.time.now + 0.4) or Told()
 
-    wait = deliver(here.sender(), WakeUp(RUN_ID, "acme", "billing"), here.time.now + 5)
+    assert here.deliver(receives=3) is None
+    assert (2, 0) == (len(hook.arrivals), here.delivery().attempts)
 
-    assert (0.0, []) == (wait, hook.arrivals)
+    (wake,) = here.again
+    hook.answer = lambda _number, _event: Told()
+    assert here.deliver(after=wake.after) is None
+    assert SyncStatus.SYNCED == here.sync()
+
+
+def test_a_letter_about_a_resend_is_redriven_as_one(here: World, hook: Subscriber) -> None:
+    """A receiver that lost what it had acknowledged gets it again, and the delivery lives."""
+    here.subscribe(hook)
+    here.finish()
+    here.deliver()
+    hook.answer = lambda _number, _event: Told(500)
+    for receives in (1, 2, 3):
+        here.deliver(receives, after=1)
+    assert here.delivery().dead_since is not None
+    said = {"after": 1}
+    here.downstream.dead().send_ordered([wake_up(RUN_ID, "acme", "billing", "letter", **said)])
+
+    assert 1 == redrive(here.downstream, "acme")
+
+    (again,) = here.downstream.bell.queue().letters()
+    assert (1, None) == (again.body["after"], here.delivery().dead_since)
+    hook.answer = lambda _number, _event: Told()
+    before = len(hook.arrivals)
+    assert here.deliver(after=1) is None
+    assert 2 == len(hook.arrivals) - before
 
 
 def test_nothing_stays_dead_for_an_endpoint_that_is_gone(here: World, hook: Subscriber) -> None:
@@ -264,7 +294,8 @@ def test_nothing_stays_dead_for_an_endpoint_that_is_gone(here: World, hook: Subs
     endpoint = here.subscribe(hook)
     here.finish()
     hook.answer = lambda _number, _event: Told(500)
-    here.deliver(3)
+    for receives in (1, 2, 3):
+        here.deliver(receives)
     assert 1 == len(list(here.downstream.deliveries.dead("acme")))
 
     here.downstream.endpoints.delete(endpoint, here.time.now)

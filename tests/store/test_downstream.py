@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from onward.app.downstream import ASK_SECONDS
+from onward.app.endpoints import put_endpoint
 from onward.app.service import Service
 from onward.domain.delivery import SyncStatus
 
@@ -171,3 +172,41 @@ def test_a_deleted_endpoint_is_a_new_state_of_the_snapshot(
 
     after = acme.get(f"/runs/{RUN_ID}", tag)
     assert (200, "not_applicable") == (after.status, after.body["sync_status"])
+
+
+def test_an_endpoint_that_hears_of_failures_only_has_missed_no_success(
+    here: World, hook: Subscriber, acme: Caller
+) -> None:
+    """It has nothing to say about an end that it was never told of."""
+    synced(here, hook, event_types=("run.failed",))
+    assert (True, "synced") == told(acme, verify="true")
+    assert 0 == hook.asked
+    assert [] == wakes(here)
+
+
+@pytest.mark.parametrize(("sequence", "status"), [("1e999", "unknown"), ("-5", "pending")])
+def test_what_makes_no_sense_is_no_answer(
+    here: World, hook: Subscriber, acme: Caller, sequence: str, status: str
+) -> None:
+    """And no error either; what a receiver may have missed is sent again from the beginning."""
+    synced(here, hook)
+    hook.says = sequence
+    assert (False, status) == told(acme, verify="true")
+    (wake,) = wakes(here)
+    assert wake["after"] >= 0
+
+
+def test_an_endpoint_that_is_enabled_again_is_not_waited_for_by_what_ended_before(
+    here: World, hook: Subscriber
+) -> None:
+    """Nobody would look after those deliveries; it hears of what happens from then on."""
+    here.subscribe(hook)
+    here.downstream.endpoints.disable(here.endpoint(), "answered 410 Gone", here.time.now)
+    here.finish()
+    assert SyncStatus.NOT_APPLICABLE == here.sync()
+
+    here.time.now += 5
+    put_endpoint(here.service.registrar, "acme", "billing", {"url": hook.url})
+
+    assert here.endpoint().active
+    assert SyncStatus.NOT_APPLICABLE == here.sync()

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator
 from secrets import token_bytes
 from typing import Any
@@ -14,6 +13,7 @@ from onward.app.replay_events import replay_events
 from onward.app.service import Service
 from onward.app.wake_live import Siren
 from onward.aws.cursors import Cursors
+from onward.aws.retention import Retention
 from onward.domain.delivery import SyncStatus
 from onward.domain.errors import CursorExpired, Fatal, NotResumable
 
@@ -55,7 +55,7 @@ def look(
         here.downstream.deliveries,
         here.downstream.bell,
         siren,
-        here.service.retention,
+        Retention(new_client("dynamodb"), RUNS, here.time.clock),
         keep_seconds,
     )
     now = here.time.now
@@ -100,7 +100,7 @@ def test_a_socket_that_was_left_behind_is_woken(here: World, sockets: Sockets) -
     assert 1 == sockets.work()
 
     assert list(range(1, run.seq + 1)) == sockets.seqs("a")
-    assert [] == look(here, DAY)
+    assert [] == look(here)
     assert here.run.due_at is None
 
 
@@ -167,8 +167,8 @@ def test_the_patrol_adds_no_second_letter(here: World, hook: Subscriber) -> None
     look(here)
     (wake,) = woken(here)
     assert wake["quiet"] is True
-    assert here.deliver(quiet=True) is None
-    assert 4 == here.delivery().attempts
+    assert [2.0, 10.0, None] == [here.deliver(n, quiet=True) for n in (1, 2, 3)]
+    assert 6 == here.delivery().attempts
 
 
 def test_letters_of_others_stay_and_ours_are_sent_once(here: World, hook: Subscriber) -> None:
@@ -190,18 +190,22 @@ def test_letters_of_others_stay_and_ours_are_sent_once(here: World, hook: Subscr
 def test_a_log_expires_after_the_end_was_heard_and_no_earlier(
     here: World, hook: Subscriber, dynamodb: Any
 ) -> None:
-    """Events and checkpoints; never the run, its ledger or its deliveries."""
+    """Events and checkpoints, when the time has come; never the run, its ledger or deliveries."""
     here.subscribe(hook)
     run = here.finish()
     look(here, DAY)
-    assert set() == expiring(dynamodb)
+    assert here.run.expired_at is None
 
     here.deliver()
     look(here, DAY)
 
-    assert {"EVENT", "STEP", "PLAN"} == expiring(dynamodb)
     assert run.ended_at is not None
     assert int(run.ended_at) + DAY == here.run.expired_at
+    assert (set(), here.run.expired_at + 60) == (expiring(dynamodb), here.run.due_at)
+    here.time.now = float(here.run.due_at or 0)
+    look(here, DAY)
+    assert {"EVENT", "STEP", "PLAN"} == expiring(dynamodb)
+    assert here.run.due_at is None
 
 
 def test_without_a_setting_nothing_expires(here: World, dynamodb: Any) -> None:
@@ -212,15 +216,16 @@ def test_without_a_setting_nothing_expires(here: World, dynamodb: Any) -> None:
 
 
 def test_a_look_that_ran_out_of_time_is_taken_up_by_the_next(here: World, dynamodb: Any) -> None:
-    """Row after row until the time is up; the run row, by which readers go, comes last."""
+    """Row after row until the time is up; then the run is due again."""
     here.finish()
+    look(here, DAY)
+    here.time.now = float(here.run.due_at or 0)
     look(here, DAY, seconds=0)
-    assert (set(), None) == (expiring(dynamodb), here.run.expired_at)
-    assert here.run.due_at is not None
+    assert (set(), int(here.time.now) + 60) == (expiring(dynamodb), here.run.due_at)
 
     look(here, DAY)
     assert {"EVENT", "STEP", "PLAN"} == expiring(dynamodb)
-    assert (True, None) == (here.run.expired_at is not None, here.run.due_at)
+    assert here.run.due_at is None
 
 
 def test_a_position_before_what_is_kept_is_told_so(here: World) -> None:
@@ -255,21 +260,27 @@ def failed(here: World) -> Iterator[World]:
 
 
 def test_a_run_that_is_resumed_keeps_its_log(failed: World, dynamodb: Any) -> None:
-    """Its checkpoints are what it goes on from."""
-    assert {"EVENT", "STEP", "PLAN"} == expiring(dynamodb)
+    """Its checkpoints are what it goes on from; the commit itself takes the expiry back."""
+    assert failed.run.expired_at is not None
     resume_run(failed.service, "acme", "ada", RUN_ID)
     assert (set(), None) == (expiring(dynamodb), failed.run.expired_at)
 
 
-def test_a_resume_finds_rows_that_are_marked_before_their_run(failed: World, dynamodb: Any) -> None:
-    """A look ran out of time between them."""
-    dynamodb.update_item(
-        TableName=RUNS,
-        Key={"pk": {"S": f"RUN#{RUN_ID}"}, "sk": {"S": "RUN"}},
-        UpdateExpression="REMOVE expired_at",
-    )
+def test_an_expiry_decided_before_a_resume_is_refused(failed: World) -> None:
+    """The patrol read the run, an operator resumed it, and the patrol writes."""
+    stale = failed.run
     resume_run(failed.service, "acme", "ada", RUN_ID)
-    assert set() == expiring(dynamodb)
+    assert not failed.service.store.move_due(stale, 1, expired_at=1)
+    assert failed.run.expired_at is None
+
+
+def test_a_second_patrol_finds_nothing_to_do(here: World) -> None:
+    """It read the index before the first one was here; the run is due to nobody any more."""
+    here.finish()
+    look(here)
+    assert here.run.due_at is None
+    assert [] == look(here)
+    assert not here.service.store.move_due(here.run, None)
 
 
 def test_a_run_whose_checkpoints_are_gone_is_not_resumed(failed: World) -> None:
@@ -277,11 +288,3 @@ def test_a_run_whose_checkpoints_are_gone_is_not_resumed(failed: World) -> None:
     failed.time.now += DAY + 1
     with pytest.raises(NotResumable, match="kept no longer"):
         resume_run(failed.service, "acme", "ada", RUN_ID)
-
-
-def test_a_run_that_moved_meanwhile_keeps_its_rows(here: World, dynamodb: Any) -> None:
-    """The row that readers go by comes last, and says whether somebody resumed the run."""
-    run = here.finish()
-    stale = dataclasses.replace(run, seq=run.seq - 1)
-    assert here.service.retention.expire(stale, int(here.time.now), here.time.now + 1)
-    assert (set(), None) == (expiring(dynamodb), here.run.expired_at)

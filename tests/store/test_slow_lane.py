@@ -34,7 +34,7 @@ def test_who_does_not_answer_at_once_is_given_more_time_elsewhere(
     hook.answer = lambda _number, _event: Told(seconds=0.45)
 
     assert here.deliver() is None
-    (wake,) = here.aside
+    (wake,) = here.again
     assert "no answer within 0.3 s" == here.delivery().last_error
     assert here.endpoint().slow(here.time.now + SLOW_SECONDS - 1)
 
@@ -55,7 +55,7 @@ def test_who_is_slow_is_not_waited_for_in_the_quick_lane(here: World, hook: Subs
     assert here.deliver(receives=2, after=1, quiet=True) is None
 
     assert [] == hook.arrivals
-    (wake,) = here.aside
+    (wake,) = here.again
     assert (1, True) == (wake.after, wake.quiet)
 
 
@@ -69,7 +69,7 @@ def test_who_answers_at_once_again_goes_back(here: World, hook: Subscriber) -> N
 
     assert here.endpoint().slow_until is None
     assert here.deliver(after=0) is None
-    assert [] == here.aside
+    assert [] == here.again
 
 
 def test_a_message_that_starts_over_goes_on_where_it_got_to(here: World, hook: Subscriber) -> None:
@@ -82,7 +82,7 @@ def test_a_message_that_starts_over_goes_on_where_it_got_to(here: World, hook: S
 
     assert here.deliver(after=0) is None
 
-    (wake,) = here.aside
+    (wake,) = here.again
     assert run.seq - 1 == wake.after
 
 
@@ -107,15 +107,41 @@ def test_a_hanging_endpoint_is_left_alone_after_two_time_outs(
 
 
 def test_a_hanging_endpoint_ends_among_the_dead_letters(here: World, hook: Subscriber) -> None:
-    """After its three tries in the slow lane, like any other that fails."""
+    """After three tries; a message that is only put off is no try, and goes on as a fresh one."""
     here.subscribe(hook)
     here.finish()
     hook.answer = lambda _number, _event: Told(seconds=1.5)
+    for receives in (1, 2, 3):
+        here.deliver(receives, slow=True)
+    assert (2, 1, "pending") == (
+        len(hook.arrivals),
+        len(here.again),
+        here.delivery().state(here.run),
+    )
 
-    waits = [here.deliver(receives, slow=True) for receives in (1, 2, 3)]
+    here.time.now += REST_SECONDS + 1
+    assert 0.0 == here.deliver(3, slow=True)
 
-    assert 0.0 == waits[-1]
-    assert "dead" == here.delivery().state(here.run)
+    assert (3, 1, "dead") == (
+        len(hook.arrivals),
+        len(here.again),
+        here.delivery().state(here.run),
+    )
+
+
+def test_an_endpoint_that_hangs_on_rests_longer_and_longer(here: World, hook: Subscriber) -> None:
+    """At most five minutes; nobody wakes it meanwhile but the messages that wait for it."""
+    here.subscribe(hook)
+    here.finish()
+    hook.answer = lambda _number, _event: Told(seconds=1.5)
+    rests = []
+    for _ in range(4):
+        here.deliver(slow=True)
+        rests.append((here.endpoint().resting_until or 0) - here.time.now)
+        assert here.endpoint().resting(here.time.now) is (len(rests) > 1)
+        here.time.now += rests[-1] + 1
+
+    assert [20, 20, 40, 80] == [round(rest) for rest in rests]
 
 
 def test_of_two_senders_after_a_rest_one_tries(here: World, hook: Subscriber) -> None:

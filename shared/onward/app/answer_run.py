@@ -8,7 +8,7 @@ from onward.app.carry_out import carry_out
 from onward.app.checkpoints import keep
 from onward.app.read_run import find_run, is_expired
 from onward.domain.errors import Fault, InvalidRequest, NotResumable
-from onward.domain.model import RunStatus, StepStatus
+from onward.domain.model import StepStatus
 from onward.domain.protocol import Resolve, Resume, Verdict
 from onward.sdk.catalogue import load_tool
 from onward.sdk.workflow import checked
@@ -49,22 +49,15 @@ def resolve_step(
 def resume_run(service: Service, tenant: str, subject: str, run_id: str) -> None:
     """Let a failed run go on from its checkpoints, as a new generation.
 
-    Its log and checkpoints stay from here on. Raises RunNotFound, or NotResumable.
-
-    resume   keep ──► commit, dies        nothing goes on whose checkpoints expire
-    patrol            rows, run row ─►    an expiry in between is seen in the commit: keep again
+    The commit takes back that its log and checkpoints would be gone some day. Raises RunNotFound,
+    or NotResumable.
     """
-    run = find_run(service, tenant, run_id)
-    if is_expired(run, service.clock()):
+    if is_expired(find_run(service, tenant, run_id), service.clock()):
         raise NotResumable("its checkpoints are kept no longer; submit a new run")
-    if run.status is RunStatus.FAILED:
-        service.retention.keep(run_id)
     steps = [row for row in service.reader.steps(run_id) if row.status in _STOPPED]
     command = Resume(subject, tuple(row.step_id for row in steps))
     drive = service.drive
-    outcome = carry_out(drive, run_id, None, command, drive.clock() + COMMIT_SECONDS)
-    if outcome.before.expired_at is not None:
-        service.retention.keep(run_id)
+    carry_out(drive, run_id, None, command, drive.clock() + COMMIT_SECONDS)
 
 
 def signal(drive: Drive, run_id: str, wake: Callable[[str], object]) -> bool:

@@ -11,7 +11,9 @@ An endpoint that does not answer at once goes on in a lane of its own, where the
                  an endpoint that is marked: the message is passed on, and nobody waits
     slow lane    post, up to 15 s; after two time-outs in a row one sender at a time
 
-So whoever hangs costs the others one second of a few senders, once.
+So whoever hangs costs the others one second of a few senders, once. A message counts how often it
+was received, and a delivery how often it was tried: one that was only put off, or has more to send
+than one invocation can, goes on as a fresh message instead of among the dead letters.
 """
 
 from __future__ import annotations
@@ -50,7 +52,10 @@ SLOW_SECONDS: Final = 600.0
 
 REST_SECONDS: Final = 20.0
 """How long an endpoint is left alone that ran into its time-out twice in a row: then one request
-at a time finds out whether it is back, instead of each waiting run holding a sender."""
+at a time finds out whether it is back, instead of each waiting run holding a sender. Twice as long
+after each further time-out."""
+
+LONGEST_REST: Final = 300.0
 
 _PAGE: Final = 100
 _PAUSES: Final = (2.0, 10.0)
@@ -60,8 +65,8 @@ _PAUSES: Final = (2.0, 10.0)
 class Sender:
     """What delivering takes.
 
-    `post` sends to an address that was checked, within some seconds, or raises NoAnswer; `aside`
-    puts a wake-up into the slow lane.
+    `post` sends to an address that was checked, within some seconds, or raises NoAnswer; `again`
+    puts a wake-up into the queue of its lane, as a fresh message.
     """
 
     reader: RunReader
@@ -69,7 +74,7 @@ class Sender:
     deliveries: Deliveries
     clock: Callable[[], float]
     post: Callable[[str, dict[str, str], bytes, float], Reply]
-    aside: Callable[[WakeUp], None]
+    again: Callable[[WakeUp], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +118,7 @@ def deliver(sender: Sender, wake: WakeUp, until: float) -> float | None:
             sender.deliveries.dismiss(delivery)
         return None
     if endpoint.slow(sender.clock()) and not wake.slow:
-        sender.aside(wake)
+        sender.again(replace(wake, slow=True))
         return None
     wait = _not_yet(sender, endpoint, delivery)
     if wait > 0:
@@ -133,12 +138,8 @@ def _catch_up(
     while events := sender.reader.events(wake.run_id, progress.acked, _PAGE):
         for event in events:
             if sender.clock() + MARGIN >= until:
-                unfinished = Missed("more events than one invocation can send")
-                return (
-                    _failed(sender, wake, delivery, progress.tried, unfinished)
-                    if wake.last
-                    else 0.0
-                )
+                sender.again(_from(wake, progress))
+                return None
             missed = _send(sender, wake, endpoint, event, progress)
             if missed is not None:
                 return _missed(sender, wake, endpoint, delivery, progress, missed)
@@ -147,7 +148,14 @@ def _catch_up(
                 run = sender.reader.run(wake.run_id) or run
             if event.seq >= run.seq or _wanted(endpoint, event):
                 sender.deliveries.ack(delivery, run, event.seq, progress.tried)
+    if delivery.dead_since is not None:
+        sender.deliveries.dismiss(delivery)
     return None
+
+
+def _from(wake: WakeUp, progress: _Progress) -> WakeUp:
+    """Return a wake-up that goes on where this one got to."""
+    return wake if wake.after is None else replace(wake, after=progress.acked)
 
 
 def _wanted(endpoint: Endpoint, event: Event) -> bool:
@@ -190,12 +198,12 @@ def _not_yet(sender: Sender, endpoint: Endpoint, delivery: Delivery) -> float:
     """
     now = sender.clock()
     wish = (delivery.next_try or now) - now
-    if endpoint.resting_until is None or endpoint.timeouts < TIMEOUTS_TO_REST:
+    if wish > 0 or endpoint.timeouts < TIMEOUTS_TO_REST:
         return wish
-    rest = endpoint.resting_until - now
+    rest = (endpoint.resting_until or now) - now
     if rest <= 0 and not sender.endpoints.probe(endpoint, now + REST_SECONDS):
-        rest = SECONDS  # by then the one that tries has its answer
-    return max(wish, rest)
+        return SECONDS  # by then the one that tries has its answer
+    return rest
 
 
 def _missed(
@@ -214,10 +222,11 @@ def _missed(
     if missed.slow and not wake.slow:
         sender.endpoints.set_aside(endpoint, now + SLOW_SECONDS)
         sender.deliveries.failed(delivery, progress.tried, missed.error, delivery.next_try)
-        sender.aside(wake if wake.after is None else replace(wake, after=progress.acked))
+        sender.again(replace(_from(wake, progress), slow=True))
         return None
     if missed.slow:
-        sender.endpoints.slowed(endpoint, now + REST_SECONDS, now + SLOW_SECONDS)
+        rest = min(LONGEST_REST, REST_SECONDS * 2.0 ** max(0, endpoint.timeouts - 1))
+        sender.endpoints.slowed(endpoint, now + rest, now + SLOW_SECONDS)
     return _failed(sender, wake, delivery, progress.tried, missed)
 
 
@@ -226,16 +235,26 @@ def _failed(
 ) -> float | None:
     """Write a failed try down; return when the next one is, or None where none is needed."""
     now = sender.clock()
-    pause = max(missed.wait, _PAUSES[min(wake.receives, len(_PAUSES)) - 1])
-    wish = now + missed.wait if missed.wait and tried else delivery.next_try
-    sender.deliveries.failed(delivery, tried, missed.error, wish)
-    if wake.quiet and delivery.dead_since is not None:
+    tries = delivery.attempts + bool(tried)
+    if tried:
+        wish = now + missed.wait if missed.wait else delivery.next_try
+        sender.deliveries.failed(delivery, tried, missed.error, wish)
+    if not wake.last:
+        return max(missed.wait, _PAUSES[min(wake.receives, len(_PAUSES)) - 1])
+    if delivery.dead_since is not None and (wake.quiet or not tried):
+        return None  # its letter is there already
+    if not tried or tries < MAX_RECEIVES:
+        sender.again(wake)
         return None
-    if wake.last:
-        # The message is moved when it would be received a fourth time: at once.
-        sender.deliveries.bury(delivery, wake.tenant, now)
-        return 0.0
-    return pause
+    # The message is moved when it would be received a fourth time: at once.
+    sender.deliveries.bury(delivery, wake.tenant, now)
+    return 0.0
+
+
+def give_up(sender: Sender, wake: WakeUp) -> None:
+    """Note that a wake-up is about to be buried whose delivery failed for a reason of our own."""
+    delivery = sender.deliveries.get(wake.run_id, wake.endpoint_id)
+    sender.deliveries.bury(delivery, wake.tenant, sender.clock())
 
 
 def read_wake_up(body: dict[str, Any], receives: int, *, slow: bool) -> WakeUp:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlencode
 
 from onward.app.post_event import signature
 from onward.aws.webhooks import NoAnswer
-from onward.domain.delivery import ENDS, SyncStatus, concerned, lagging, sync_status
+from onward.domain.delivery import SyncStatus, concerned, lagging, sync_status
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -64,16 +65,17 @@ class Downstream:
         answers = self._ask([e for e in theirs if e.status_url and e not in lag], run)
         behind = [(e, heard) for e, heard in answers if heard is not None and heard < run.seq]
         silent = [e for e, heard in answers if heard is None]
-        self.bell.ring(run, silent, after=run.seq - 1)
-        for endpoint, heard in behind:
-            self.bell.ring(run, [endpoint], after=heard)
+        with suppress(Exception):  # the patrol rings as well, and somebody waits for the answer
+            self.bell.ring(run, silent, after=run.seq - 1)
+            for endpoint, heard in behind:
+                self.bell.ring(run, [endpoint], after=heard)
         if silent:
             return SyncStatus.UNKNOWN
         return SyncStatus.PENDING if behind else self.status(run)
 
     def _ask(self, endpoints: Iterable[Endpoint], run: Run) -> list[tuple[Endpoint, int | None]]:
         """Return the last event that each has, None for no usable answer in time."""
-        asked = [e for e in endpoints if any(e.wants(kind) for kind in ENDS)]
+        asked = [e for e in endpoints if e.wants(f"run.{run.status.value}")]
         if not asked:
             return []
         now = self.clock()
@@ -113,6 +115,6 @@ def our_books(endpoints: Endpoints, deliveries: Deliveries, run: Run) -> SyncSta
 def _sequence(body: bytes) -> int | None:
     try:
         told: Any = json.loads(body)
-        return int(told["sequence"])
-    except (ValueError, TypeError, LookupError, RecursionError):
+        return max(0, int(told["sequence"]))
+    except (ValueError, TypeError, LookupError, OverflowError, RecursionError):
         return None

@@ -54,7 +54,7 @@ def put_endpoint(
     """Subscribe, or change a subscription; return it, and whether it is new.
 
     A new one comes with its secret, which nobody can read again. One that was disabled is
-    enabled. Raises InvalidRequest naming every fault, TooManyEndpoints.
+    enabled, and hears from then on. Raises InvalidRequest naming every fault, TooManyEndpoints.
     """
     asked = _read(registrar, tenant, endpoint_id, body)
     known = registrar.endpoints.get(tenant, endpoint_id)
@@ -65,7 +65,8 @@ def put_endpoint(
         made = replace(asked, secrets=(Secret(secret),))
         if registrar.endpoints.create(made):
             return view(made) | {"secret": secret}, True
-    elif not registrar.endpoints.describe(asked):
+    anew = known is not None and not known.active
+    if not registrar.endpoints.describe(asked, anew=anew):
         raise EndpointNotFound(f"endpoint {endpoint_id} was deleted meanwhile")
     return view(find(registrar, tenant, endpoint_id)), False
 

@@ -4,7 +4,9 @@ What a look finds                     what is done about it
     somebody has not heard it         it is woken, again after 1, 2, 4, 8 … minutes
     a socket was not sent all of it   its run's sockets are woken, at the same distances
     for a day nobody could reach it   the delivery is given up, and called dead
-    everybody has heard it            its log and checkpoints expire, where the stack says so
+    everybody has heard it            a time is set from which its log and checkpoints are gone,
+                                      where the stack says so; when it has come, their rows are
+                                      left to expire
 """
 
 from __future__ import annotations
@@ -63,8 +65,10 @@ def follow_up(ends: Ends, store: RunStore, run: Run, now: float, until: float) -
     passed = now - (run.ended_at or now)
     later = int(now + min(LONGEST, max(SHORTEST, passed)))
     if not lag:
-        gone = not pushed and _let_go(ends, run, until)
-        store.move_due(run, None if gone else later)
+        if pushed:
+            store.move_due(run, later)
+        else:
+            _let_go(ends, store, run, now, until)
         return pushed
     count(Metric.UNSYNCED_SECONDS, round(passed, 3))
     if passed >= GIVE_UP:
@@ -72,7 +76,13 @@ def follow_up(ends: Ends, store: RunStore, run: Run, now: float, until: float) -
             ends.deliveries.give_up(_row(ends, run, endpoint, deliveries), run, now)
         store.move_due(run, None)
         return [*pushed, FollowUp.GIVEN_UP]
-    due = [e for e in lag if (_row(ends, run, e, deliveries).next_try or 0) <= now]
+    # A resting endpoint's messages come again by themselves.
+    due = [
+        endpoint
+        for endpoint in lag
+        if not endpoint.resting(now)
+        and (_row(ends, run, endpoint, deliveries).next_try or 0) <= now
+    ]
     for endpoint in due:
         dead = _row(ends, run, endpoint, deliveries).dead_since is not None
         ends.bell.ring(run, [endpoint], quiet=dead)
@@ -85,11 +95,17 @@ def _row(ends: Ends, run: Run, endpoint: Endpoint, deliveries: Mapping[str, Deli
     return found or ends.deliveries.get(run.run_id, endpoint.endpoint_id)
 
 
-def _let_go(ends: Ends, run: Run, until: float) -> bool:
-    """Let the log expire; False where the time did not suffice, and the next look goes on.
+def _let_go(ends: Ends, store: RunStore, run: Run, now: float, until: float) -> None:
+    """Say from when on the log is gone, and once it is, let its rows expire, look after look.
 
-    Nothing expires whose end was not heard; a dead delivery keeps it all.
+    Nothing goes whose end was not heard; a dead delivery keeps it all.
     """
-    if not ends.keep_seconds or run.ended_at is None:
-        return True
-    return ends.retention.expire(run, int(run.ended_at) + ends.keep_seconds, until)
+    if run.expired_at is None:
+        if not ends.keep_seconds or run.ended_at is None:
+            store.move_due(run, None)
+            return
+        gone_at = int(run.ended_at) + ends.keep_seconds
+        store.move_due(run, gone_at + SHORTEST, gone_at)
+    elif run.expired_at + SHORTEST <= now:
+        done = ends.retention.let_go(run.run_id, until)
+        store.move_due(run, None if done else int(now) + SHORTEST)

@@ -6,7 +6,7 @@ What a look finds                                what is done about it
     its driver is parked, and need not be        the token is answered
     an attempt outlived its deadline by far      its execution is stopped, then as for a dead one
     it has ended                                 what has not heard so is woken (`follow_up`)
-    it waits, and a socket was not told so       its run's sockets are woken
+    a socket was not sent all of it              its run's sockets are woken
     all is well                                  it is looked at later, at most 15 minutes
 
 A look is safe at any time and twice at once: every repair is a conditional commit, a start by
@@ -22,10 +22,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from onward.app.answer_run import signal
 from onward.app.carry_out import carry_out, decided, look
-from onward.app.follow_up import FollowUp, follow_up
+from onward.app.follow_up import LONGEST, FollowUp, follow_up
 from onward.aws.engine import Execution
 from onward.domain.limits import TASK_GRACE
 from onward.domain.protocol import Do, Restart, Settle
+from onward.metrics import Metric, count
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -66,17 +67,32 @@ class Patrol:
     ends: Ends
 
 
-def patrol(watch: Patrol, until: float, *, everything: bool = False) -> Counter[str]:
+def patrol(
+    watch: Patrol,
+    until: float,
+    failed: Callable[[str, Exception], object],
+    *,
+    everything: bool = False,
+) -> Counter[str]:
     """Look at each due run, or at every run that is ever to be due; count the repairs.
 
-    Ends at `until` (epoch seconds): what is left is still due the next time.
+    Ends at `until` (epoch seconds), with a count of `more`: what is left is still due the next
+    time. A run that cannot be looked at is told to `failed`, and stops no look at another.
     """
     done: Counter[str] = Counter()
-    for run_id in watch.due.until(None if everything else watch.drive.clock()):
+    now = watch.drive.clock()
+    for run_id in watch.due.until(now + LONGEST if everything else now):
         if watch.drive.clock() >= until:
+            done["more"] = 1
             break
         done["looked"] += 1
-        done.update(repair.value for repair in look_after(watch, run_id, until))
+        try:
+            repairs = look_after(watch, run_id, until)
+        except Exception as error:  # noqa: BLE001 - others behind it stand still as well
+            failed(run_id, error)
+            count(Metric.PATROL_FAILURES)
+            continue
+        done.update(repair.value for repair in repairs)
     return done
 
 
@@ -97,10 +113,10 @@ def look_after(watch: Patrol, run_id: str, until: float) -> Sequence[Repair | Fo
     wait = SOON if repair is not None else _patience(run, watch.drive.clock())
     watch.drive.store.move_due(run, int(watch.drive.clock()) + wait)
     if repair is not None:
+        count(Metric.PATROL_REPAIRS)
         return (repair,)
     # Behind an event at which a run waits no other comes soon, as behind its last one.
-    waits = bool(run.waiting) or run.stalled
-    return (FollowUp.PUSHED,) if waits and watch.ends.siren.sound(run, now) else ()
+    return (FollowUp.PUSHED,) if watch.ends.siren.sound(run, now) else ()
 
 
 def _repair(watch: Patrol, run: Run) -> Repair | None:

@@ -81,7 +81,7 @@ def retry_after(header: str, now: float) -> float:
         return min(LONGEST_WISH, float(text[:9]))
     try:
         return min(LONGEST_WISH, max(0.0, parsedate_to_datetime(text).timestamp() - now))
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, OverflowError):
         return 0.0
 
 

@@ -40,7 +40,8 @@ def redrive(downstream: Downstream, tenant: str) -> int:
     """Try every dead delivery of a tenant again; return how many.
 
     A letter is deleted after its wake-up is in the queue again, never before: a death in
-    between sends it twice. Other tenants' letters stay where they are.
+    between sends it twice. Other tenants' letters stay where they are. A delivery is dead no
+    more once its letter is gone: should this wake-up be lost, the patrol wakes as for any other.
     """
     queue, dead = downstream.bell.queue(), downstream.dead()
     sent: set[tuple[str, str]] = set()
@@ -52,8 +53,13 @@ def redrive(downstream: Downstream, tenant: str) -> int:
             continue
         if (run_id, endpoint_id) not in sent:
             once = downstream.bell.new_id()
-            queue.send_ordered([wake_up(run_id, tenant, endpoint_id, once)])
+            after = letter.body.get("after")
+            said = {} if after is None else {"after": after}
+            queue.send_ordered([wake_up(run_id, tenant, endpoint_id, once, **said)])
             sent.add((run_id, endpoint_id))
+            row = downstream.deliveries.get(run_id, endpoint_id)
+            if row.dead_since is not None and row.given_up is None:
+                downstream.deliveries.dismiss(row)
         dead.delete(letter)
     for letter in others:
         dead.show_again(letter.handle, 0)
@@ -83,7 +89,7 @@ def _view(row: Delivery, run: Run) -> dict[str, Any]:
         "last_error": row.last_error,
         "next_try": None if next_try is None else iso(next_try),
         "dead_since": None if dead is None else iso(dead),
-        "given_up": row.given_up,
+        "given_up": row.is_given_up(run),
         "tries": [
             {"at": iso(each.at), "sequence": each.seq, "outcome": each.outcome}
             for each in row.history

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from onward.aws.blobs import Blobs
     from onward.aws.idempotency import Once
     from onward.aws.incidents import Incidents
-    from onward.aws.retention import Retention
     from onward.aws.run_index import RunIndex
     from onward.aws.run_reader import RunReader
     from onward.aws.run_store import RunStore
@@ -70,7 +69,6 @@ class Service:
     wake: Callable[[str], object]
     patrol: Callable[[], dict[str, Any]]
     downstream: Downstream
-    retention: Retention
 
     @property
     def reader(self) -> RunReader:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 MAX_URL: Final = 2048
 
 _PORTS: Final = {"http": 80, "https": 443}
+_METADATA: Final = frozenset({ipaddress.IPv6Address("fd00:ec2::254")})
 _TRANSLATED: Final = ipaddress.ip_network("64:ff9b::/96")
 """IPv4 inside IPv6 by NAT64 (RFC 6052); the other such forms `ipaddress` knows itself."""
 
@@ -94,10 +95,13 @@ def resolve(target: Target, *, local: bool) -> list[tuple[int, tuple[str, int]]]
 def check(address: Address, *, local: bool) -> None:
     """Raise AddressRefused unless an address is public, or local where that is allowed.
 
-    Link-local ones are refused anywhere: the metadata service of the cloud lives there.
+    Link-local ones are refused anywhere, and so is a private one of IPv6: the metadata services
+    of the cloud live there.
     """
     real = _unwrapped(address)
-    if real.is_link_local or real.is_multicast or real.is_unspecified or real.is_reserved:
+    site_local = isinstance(real, ipaddress.IPv6Address) and real.is_site_local
+    never = real.is_link_local or real.is_multicast or real.is_unspecified or real.is_reserved
+    if never or site_local or real in _METADATA:
         raise AddressRefused(f"{address} is not an address that webhooks are sent to")
     if not real.is_global and not (local and (real.is_private or real.is_loopback)):
         raise AddressRefused(f"{address} is not a public address")

@@ -84,7 +84,7 @@ class Deliveries:
             **change(values, _GROWS, {":seq": {"N": str(seq)}}),
         }
         if run.status.ended and seq >= run.seq:
-            self._with_revision(run, update, again=delivery.given_up)
+            self._with_revision(run, update, again=delivery.given_up is not None)
             return
         try:
             self._client.update_item(**update)
@@ -132,7 +132,7 @@ class Deliveries:
         """Say that the patrol does not try any more; an operator may."""
         self.bury(delivery, run.tenant, delivery.dead_since or now)
         key = _key(delivery.run_id, delivery.endpoint_id)
-        update = {"TableName": self._table, "Key": key, **change({"given_up": True})}
+        update = {"TableName": self._table, "Key": key, **change({"given_up": run.seq})}
         self._with_revision(run, update, again=False)
 
     def _with_revision(self, run: Run, update: dict[str, Any], *, again: bool) -> None:
@@ -184,5 +184,5 @@ def _read(encoded: Item) -> Delivery:
         last_error=row.get("last_error"),
         history=tuple(Try(*each) for each in json.loads(row.get("history", "[]"))),
         dead_since=row.get("dead_since"),
-        given_up=row.get("given_up", False),
+        given_up=row.get("given_up"),
     )

@@ -22,10 +22,13 @@ class DueIndex:
         self._client = client
         self._table = table
 
-    def until(self, seconds: float | None) -> Iterator[str]:
-        """Yield the ids of runs due until a time (epoch seconds); None: all that are to be due."""
-        for shard in range(keys.DUE_SHARDS):
-            yield from self._shard(f"DUE#{shard}", seconds)
+    def until(self, seconds: float) -> Iterator[str]:
+        """Yield the ids of runs due until a time (epoch seconds).
+
+        Each time another shard comes first: a round that ends early leaves out others.
+        """
+        for number in range(keys.DUE_SHARDS):
+            yield from self._shard(f"DUE#{(number + int(seconds)) % keys.DUE_SHARDS}", seconds)
 
     def claim_round(self, now: float, seconds: int) -> bool:
         """Claim a scheduled round unless one began less than `seconds` ago; one of two wins."""
@@ -41,16 +44,12 @@ class DueIndex:
             return False
         return True
 
-    def _shard(self, shard: str, seconds: float | None) -> Iterator[str]:
-        condition, values = "due_shard = :s", {":s": {"S": shard}}
-        if seconds is not None:
-            condition += " AND due_at <= :t"
-            values[":t"] = {"N": str(int(seconds))}
+    def _shard(self, shard: str, seconds: float) -> Iterator[str]:
         pages = self._client.get_paginator("query").paginate(
             TableName=self._table,
             IndexName=INDEX,
-            KeyConditionExpression=condition,
-            ExpressionAttributeValues=values,
+            KeyConditionExpression="due_shard = :s AND due_at <= :t",
+            ExpressionAttributeValues={":s": {"S": shard}, ":t": {"N": str(int(seconds))}},
         )
         for page in pages:
             for row in page["Items"]:

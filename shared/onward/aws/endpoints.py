@@ -70,9 +70,13 @@ class Endpoints:
             return False
         return True
 
-    def describe(self, endpoint: Endpoint) -> bool:
-        """Replace where and what an endpoint hears, and enable it again; its secrets stay."""
-        values = {
+    def describe(self, endpoint: Endpoint, *, anew: bool) -> bool:
+        """Replace where and what an endpoint hears, and enable it again; its secrets stay.
+
+        `anew`: it had been disabled, and is told of nothing that ended before. Nobody waited for
+        it then, so nobody would look whether it hears of it now.
+        """
+        values: dict[str, object] = {
             "url": endpoint.url,
             "event_types": list(endpoint.event_types),
             "status_url": endpoint.status_url,
@@ -82,6 +86,8 @@ class Endpoints:
             "resting_until": None,
             "slow_until": None,
         }
+        if anew:
+            values["created_at"] = codec.iso(endpoint.created_at)
         return self._change(endpoint, values)
 
     def keep_secrets(self, endpoint: Endpoint, secrets: tuple[Secret, ...]) -> bool:

@@ -92,22 +92,34 @@ class Queue:
     def letters(self) -> Iterator[Letter]:
         """Receive what the queue holds, once through; whoever takes one deletes it.
 
-        A letter that is left alone shows up again after a minute.
+        A letter that is left alone shows up again after a minute; so does one that is none of
+        ours and makes no sense.
         """
         while True:
             answer = self._client.receive_message(
                 QueueUrl=self._url,
                 MaxNumberOfMessages=BATCH,
                 VisibilityTimeout=_LOOK_SECONDS,
+                WaitTimeSeconds=1,  # a short poll may find nothing where there is something
                 MessageSystemAttributeNames=["MessageGroupId"],
             )
             found = answer.get("Messages", [])
             for message in found:
                 group = message.get("Attributes", {}).get("MessageGroupId", "")
-                yield Letter(json.loads(message["Body"]), group, message["ReceiptHandle"])
+                body = _object(message["Body"])
+                if body is not None:
+                    yield Letter(body, group, message["ReceiptHandle"])
             if not found:
                 return
 
     def delete(self, letter: Letter) -> None:
         """Delete a letter whose content is safe elsewhere."""
         self._client.delete_message(QueueUrl=self._url, ReceiptHandle=letter.handle)
+
+
+def _object(text: str) -> dict[str, Any] | None:
+    try:
+        body = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return body if isinstance(body, dict) else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from onward.aws import codec, keys
+from onward.aws.changes import change
 from onward.domain.errors import Conflict
 
 if TYPE_CHECKING:
@@ -115,22 +116,27 @@ class RunMarks:
             return False
         return True
 
-    def move_due(self, run: Run, due_at: int | None) -> bool:
+    def move_due(self, run: Run, due_at: int | None, expired_at: int | None = None) -> bool:
         """Set when the patrol looks at a run again, unless the run or another patrol moved.
 
         `seq` and `due_at` unchanged since they were read: a commit in between may have asked
-        for an earlier look, and of two patrols at once only one moves it.
+        for an earlier look, and of two patrols at once only one moves it; so a resume loses no
+        checkpoint to an `expired_at` that was decided on before it.
         """
-        value = {} if due_at is None else {":d": {"N": str(due_at)}}
-        change = "REMOVE due_at, due_shard" if due_at is None else "SET due_at = :d"
+        if run.due_at is None:
+            return False  # nobody is to look, or another patrol was here
+        values: dict[str, object] = {
+            "due_at": due_at,
+            "due_shard": None if due_at is None else keys.due_shard(run.run_id),
+        }
+        seen = {":seen": {"N": str(run.seq)}, ":was": {"N": str(run.due_at)}}
+        condition = "seq = :seen AND due_at = :was"
+        expires: dict[str, object] = {} if expired_at is None else {"expired_at": expired_at}
         try:
             self._client.update_item(
                 TableName=self.table,
                 Key={"pk": {"S": keys.run_pk(run.run_id)}, "sk": {"S": keys.RUN}},
-                UpdateExpression=change,
-                ConditionExpression="seq = :seen AND due_at = :was",
-                ExpressionAttributeValues=value
-                | {":seen": {"N": str(run.seq)}, ":was": {"N": str(run.due_at)}},
+                **change(values | expires, condition, seen),
             )
         except self._client.exceptions.ConditionalCheckFailedException:
             return False

@@ -1,7 +1,8 @@
 """One HTTP request to somebody else's server, which may be slow, endless, or not who it says.
 
-Redirects are not followed, an answer is read up to a limit, and the whole exchange has one
-deadline: a server that drips a byte a second is as late as one that says nothing.
+Redirects are not followed, an answer is read up to a limit, and everything together, the look-up
+of the name included, has one deadline: a server that drips a byte a second is as late as one that
+says nothing.
 """
 
 from __future__ import annotations
@@ -10,15 +11,16 @@ import socket
 import ssl
 import threading
 import time
+from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPException
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from onward.aws.addresses import AddressRefused, NameUnknown, parse, resolve
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from onward.aws.addresses import Target
 
@@ -27,6 +29,9 @@ MAX_ANSWER: Final = 64 * 1024
 
 _CONNECT_SECONDS: Final = 3.0
 _LEAST_SECONDS: Final = 0.05
+_MOST_ADDRESSES: Final = 4
+
+T = TypeVar("T")
 
 
 class NoAnswer(Exception):
@@ -60,9 +65,10 @@ def request(
     local: bool,
 ) -> Reply:
     """Make one request within so many seconds; raises NoAnswer, TimedOut or Refused."""
+    until = time.monotonic() + seconds
     try:
         target = parse(url, local=local)
-        addresses = resolve(target, local=local)
+        addresses = _in_time(lambda: resolve(target, local=local), seconds)[:_MOST_ADDRESSES]
     except AddressRefused as error:
         raise Refused(str(error)) from error
     except NameUnknown as error:
@@ -70,9 +76,10 @@ def request(
     over = threading.Event()
     connection = HTTPConnection(target.host, target.port, timeout=seconds)
     try:
-        plain = _connected(addresses, seconds)
-        plain.settimeout(seconds)
-        with _deadline(plain, seconds, over):
+        plain = _connected(addresses, until)
+        left = max(_LEAST_SECONDS, until - time.monotonic())
+        plain.settimeout(left)
+        with _deadline(plain, left, over):
             connection.sock = _secured(plain, target)
             connection.request(method, target.path, body, {"Host": target.authority, **headers})
             answer = connection.getresponse()
@@ -113,10 +120,26 @@ class _deadline:  # noqa: N801 - reads as the statement it is
             line.shutdown(socket.SHUT_RDWR)
 
 
-def _connected(addresses: list[tuple[int, tuple[str, int]]], seconds: float) -> socket.socket:
-    """Connect to the first address that answers, all of them together within so many seconds."""
+def _in_time(look: Callable[[], T], seconds: float) -> T:
+    """Return what a look finds that knows no time-out; raises TimedOut, and leaves it behind."""
+    found: Future[T] = Future()
+
+    def run() -> None:
+        try:
+            found.set_result(look())
+        except BaseException as error:  # noqa: BLE001 - raised where it is waited for
+            found.set_exception(error)
+
+    threading.Thread(target=run, daemon=True).start()
+    try:
+        return found.result(seconds)
+    except TimeoutError as error:
+        raise TimedOut(f"no address within {seconds:g} s") from error
+
+
+def _connected(addresses: list[tuple[int, tuple[str, int]]], until: float) -> socket.socket:
+    """Connect to the first address that answers, before a time of the monotonic clock."""
     failure: OSError | None = None
-    until = time.monotonic() + seconds
     for tried, (family, address) in enumerate(addresses):
         share = (until - time.monotonic()) / (len(addresses) - tried)
         plain = socket.socket(family, socket.SOCK_STREAM)

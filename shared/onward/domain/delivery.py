@@ -69,6 +69,11 @@ class Endpoint:
         """Whether it is sent to in the slow lane."""
         return self.slow_until is not None and self.slow_until > now
 
+    def resting(self, now: float) -> bool:
+        """Whether it is left alone after several time-outs in a row."""
+        rests = self.timeouts >= TIMEOUTS_TO_REST and self.resting_until is not None
+        return rests and (self.resting_until or 0) > now
+
     def wants(self, event_type: str) -> bool:
         """Whether a type passes the filters: `run.failed`, `run.*` or `*`."""
         return any(_matches(pattern, event_type) for pattern in self.event_types)
@@ -92,7 +97,8 @@ class Delivery:
     """How far one endpoint has got with one run. `acked_seq` only grows.
 
     `dead_since`: its wake-up ran out of tries and lies in the dead-letter queue. `given_up`:
-    the patrol has stopped trying as well.
+    the run's last event when the patrol stopped trying as well; a run that went on is another
+    matter.
     """
 
     run_id: str
@@ -103,11 +109,15 @@ class Delivery:
     last_error: str | None = None
     history: tuple[Try, ...] = ()
     dead_since: int | None = None
-    given_up: bool = False
+    given_up: int | None = None
 
     def covers(self, run: Run) -> bool:
         """Whether everything a run has to say, its end included, has been heard."""
         return run.status.ended and self.acked_seq >= run.seq
+
+    def is_given_up(self, run: Run) -> bool:
+        """Whether nobody tries to tell of this end any more."""
+        return self.given_up == run.seq
 
     def state(self, run: Run) -> str:
         """Return `synced`, `dead` or `pending`."""
@@ -135,7 +145,7 @@ def sync_status(
     lag = lagging(run, theirs, deliveries)
     if not lag:
         return SyncStatus.SYNCED
-    given_up = all((found := deliveries.get(e.endpoint_id)) and found.given_up for e in lag)
+    given_up = all((found := deliveries.get(e.endpoint_id)) and found.is_given_up(run) for e in lag)
     return SyncStatus.DEAD if given_up else SyncStatus.PENDING
 
 

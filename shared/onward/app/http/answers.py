@@ -197,10 +197,11 @@ class Recovery(BaseModel):
 
 
 class Rounds(BaseModel):
-    """How many runs the patrol looked at, and its repairs by kind."""
+    """How many runs the patrol looked at, its repairs by kind, and whether others are left."""
 
     looked: int
     repairs: dict[str, int]
+    more: bool = _ABSENT
 
 
 class Frame(BaseModel):

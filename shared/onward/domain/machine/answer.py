@@ -76,6 +76,7 @@ def resume(turn: Turn, command: Resume) -> Decision:
         status=RunStatus.QUEUED,
         lost=run.lost or Interruption(failure, run.ended_at or turn.now, run.usage.total),
         ended_at=None,
+        expired_at=None,
         stalls=0,
         retries_left=DEFAULT_RUN_RETRIES,
         tokens_left=None if (run.tokens_left or 0) < 0 else run.tokens_left,
