@@ -28,7 +28,7 @@ class Asked:
 
 @dataclass
 class ScriptedApi:
-    """Routes are `"METHOD /path"` → status and JSON; events are paged like the real log.
+    """Routes are `"METHOD /path"` → status and JSON, or bytes; events are paged like the real log.
 
     What is in `turns` is answered first, each once.
     """
@@ -42,13 +42,13 @@ class ScriptedApi:
     def answer(self, asked: Asked) -> tuple[int, Any]:
         self.asked.append(asked)
         parts = urlsplit(asked.path)
+        route = f"{asked.method} {parts.path}"
+        if self.turns.get(route):
+            return self.turns[route].pop(0)
         if parts.path.endswith("/events"):
             after = int(parse_qs(parts.query)["after"][0])
             page = {"events": self.log[after:], "next_after": len(self.log), "ended": True}
             return 200, page | {"as_of_seq": len(self.log)}
-        route = f"{asked.method} {parts.path}"
-        if self.turns.get(route):
-            return self.turns[route].pop(0)
         missing = {"code": "run_not_found", "detail": "no such run", "status": 404}
         return self.routes.get(route, (404, missing))
 
@@ -63,7 +63,7 @@ def serve() -> Iterator[ScriptedApi]:
             status, document = api.answer(
                 Asked(self.command, self.path, dict(self.headers.items()), body)
             )
-            content = json.dumps(document).encode()
+            content = document if isinstance(document, bytes) else json.dumps(document).encode()
             self.send_response(status)
             self.send_header("Content-Length", str(len(content)))
             self.end_headers()

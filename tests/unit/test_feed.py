@@ -10,7 +10,7 @@ from onward.client import AsyncOnward, Onward, OnwardProblem
 from onward.client.feed import Feed, Sign
 
 from tests.unit.scripted_api import ScriptedApi, serve
-from tests.unit.scripted_sockets import CUT, Sockets, event, sent, sockets, subscribed
+from tests.unit.scripted_sockets import CUT, LATER, Sockets, event, sent, sockets, subscribed
 
 
 @pytest.fixture
@@ -142,6 +142,39 @@ def test_silence_is_asked_about_once(api: ScriptedApi) -> None:
 def test_what_a_frame_asks_for(frame: str, sign: Sign) -> None:
     """With everything up to event 3 seen."""
     assert sign is Feed("run_1", 3).take(frame)
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        "Worker process died",
+        "Task timed out after 29.00 seconds",
+        b"\xff\xfe\xfd",
+        "[" * 100_000,
+        "[]",
+        "3",
+        json.dumps({"type": []}),
+        json.dumps({"type": "event"}),
+        json.dumps({"type": "event", "event": []}),
+        json.dumps({"type": "event", "event": event(4) | {"sequence": "next"}}),
+        json.dumps({"type": "event", "event": event(4) | {"sequence": float("inf")}}),
+        json.dumps({"type": "event", "event": event(4) | {"type": None}}),
+        json.dumps({"type": "event", "event": {"id": "run_1/4", "sequence": "4"}}),
+        json.dumps({"type": "event", "event": {"type": "onward.run.failed", "sequence": "4"}}),
+        json.dumps({"type": "subscribed", "as_of_seq": 3}),
+        subscribed(3, 3, "soon"),
+        subscribed(3, 3, "2099-01-01T00:00:00"),
+        json.dumps({"type": "subscribed", "as_of_seq": None, "reconnect_by": LATER}),
+        json.dumps({"type": "snapshot"}),
+        json.dumps({"type": "error", "code": "bad_request"}),
+        json.dumps({"type": "error", "code": [], "message": "odd"}),
+    ],
+)
+def test_a_frame_that_is_not_ours_ends_its_socket(frame: str | bytes) -> None:
+    """And moves nothing: what it may have meant comes over the next one."""
+    feed = Feed("run_1", 3)
+    assert Sign.RECONNECT is feed.take(frame)
+    assert (3, None) == (feed.position, feed.reconnect_by)
 
 
 def test_a_socket_is_left_before_the_gateway_cuts_it() -> None:

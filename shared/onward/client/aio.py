@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, Self
 
 import httpx
 from websockets.asyncio.client import connect
-from websockets.exceptions import InvalidHandshake, InvalidURI, WebSocketException
+from websockets.exceptions import WebSocketException
 
 from onward.client.errors import ClientError, OnwardProblem, ServiceUnreachable
 from onward.client.feed import QUIET_SECONDS, Feed, Sign, address, whole
-from onward.client.follow import OPEN_SECONDS, TRIES, proxy
+from onward.client.follow import NOT_OPENED, OPEN_SECONDS, TRIES, proxy
 from onward.client.wire import BackOff, is_lost, is_passing, on_this_machine, problem_of, read_json
 
 if TYPE_CHECKING:
@@ -114,15 +114,7 @@ class AsyncOnward:
             return await connect(
                 address(ticket), proxy=proxy(ticket), open_timeout=OPEN_SECONDS, close_timeout=1
             )
-        except (
-            ClientError,
-            InvalidHandshake,
-            InvalidURI,
-            OSError,
-            KeyError,
-            TypeError,
-            ValueError,
-        ):
+        except NOT_OPENED:
             return None
 
     async def _listen(

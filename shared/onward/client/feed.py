@@ -21,6 +21,8 @@ QUIET_SECONDS: Final = 15.0
 
 _STATUS: Final = {"run_not_found": 404, "too_many_subscriptions": 429}
 _ENDS: Final = frozenset({"onward.run.succeeded", "onward.run.failed", "onward.run.cancelled"})
+# What reading JSON of another shape than was promised can raise.
+_ODD: Final = (KeyError, TypeError, ValueError, OverflowError, RecursionError)
 
 
 class Sign(Enum):
@@ -60,17 +62,27 @@ class Feed:
     def take(self, text: str | bytes) -> Event | Sign:
         """Return the event of a frame if it is the next one, else what the frame asks for.
 
+        What is no frame of ours, such as the gateway's "Internal server error" or the words of a
+        handler that died, says that something went wrong on the way: it asks for another socket.
         Raises OnwardProblem for what the service refuses, and where it has no events any more.
         """
-        frame = json.loads(text)
         self.pinged = False
+        try:
+            frame = json.loads(text)
+            return self._meaning(frame) if isinstance(frame, dict) else Sign.RECONNECT
+        except _ODD:
+            return Sign.RECONNECT
+
+    def _meaning(self, frame: dict[str, Any]) -> Event | Sign:
+        """Return what a frame means; raises one of `_ODD` where it lacks what its type promises."""
         kind = frame.get("type")
         if kind == "event":
             return self._event(frame["event"])
         if kind == "subscribed":
-            self.reconnect_by = datetime.fromisoformat(frame["reconnect_by"])
+            behind = frame["as_of_seq"] > self.position
+            self.reconnect_by = _moment(frame["reconnect_by"])
             # What is behind the position comes by itself; where nothing is, nothing does.
-            return Sign.LOOK if frame["as_of_seq"] <= self.position else Sign.NOTHING
+            return Sign.NOTHING if behind else Sign.LOOK
         if kind == "pong":
             # After such a silence either nothing happens or its wake-up is lost: a page tells.
             return Sign.LOOK
@@ -80,7 +92,6 @@ class Feed:
         if kind == "error":
             status = _STATUS.get(frame["code"], 400)
             raise OnwardProblem(frame["code"], status, frame["message"])
-        # The gateway's own words, such as "Internal server error".
         return Sign.RECONNECT
 
     def accept(self, event: Event) -> bool:
@@ -104,11 +115,14 @@ class Feed:
         due = self.reconnect_by is not None and datetime.now(UTC) >= self.reconnect_by
         return Sign.RECONNECT if due else Sign.NOTHING
 
-    def _event(self, event: Event) -> Event | Sign:
+    def _event(self, event: Any) -> Event | Sign:
+        if not (isinstance(event["id"], str) and isinstance(event["type"], str)):
+            raise TypeError("an event has an id and a type")
         sequence = int(event["sequence"])
         if sequence > self.position + 1:
             return Sign.RECONNECT
-        return event if self.accept(event) else Sign.NOTHING
+        fresh: Event = event
+        return fresh if self.accept(fresh) else Sign.NOTHING
 
 
 def whole(event: Event, page: Page) -> Event:
@@ -117,6 +131,13 @@ def whole(event: Event, page: Page) -> Event:
     if not found or found[0]["id"] != event["id"]:
         raise OnwardProblem("cursor_expired", 410, "the event is not kept any more")
     return found[0]
+
+
+def _moment(text: str) -> datetime:
+    moment = datetime.fromisoformat(text)
+    if moment.tzinfo is None:
+        raise ValueError("a time without an offset is no time")
+    return moment
 
 
 def address(ticket: Any) -> str:

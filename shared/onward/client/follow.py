@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
-from websockets.exceptions import InvalidHandshake, InvalidURI, WebSocketException
+from websockets.exceptions import WebSocketException
 from websockets.sync.client import connect
 
 from onward.client.errors import ClientError
@@ -20,6 +20,17 @@ if TYPE_CHECKING:
 OPEN_SECONDS = 10.0
 TRIES = 3
 """Sockets in a row that do not open; then a run is followed by polling alone."""
+
+NOT_OPENED = (
+    ClientError,
+    WebSocketException,
+    OSError,
+    ImportError,  # the library for a SOCKS proxy
+    KeyError,
+    TypeError,
+    ValueError,  # what is no ticket, and addresses that are none
+)
+"""What getting a ticket and opening a socket with it can raise."""
 
 
 class Follower:
@@ -62,7 +73,7 @@ class Follower:
             socket = connect(
                 address(ticket), proxy=proxy(ticket), open_timeout=OPEN_SECONDS, close_timeout=1
             )
-        except (ClientError, InvalidHandshake, InvalidURI, OSError, KeyError, TypeError):
+        except NOT_OPENED:
             return None
         return socket
 
