@@ -12,8 +12,8 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import WebSocketException
 
 from onward.client.errors import ClientError, OnwardProblem, ServiceUnreachable
-from onward.client.feed import QUIET_SECONDS, Feed, Sign, address, whole
-from onward.client.follow import NOT_OPENED, OPEN_SECONDS, TRIES, proxy
+from onward.client.feed import QUIET_SECONDS, Feed, Sign, Turns, address, whole
+from onward.client.follow import NOT_OPENED, OPEN_SECONDS, proxy
 from onward.client.wire import BackOff, is_lost, is_passing, on_this_machine, problem_of, read_json
 
 if TYPE_CHECKING:
@@ -95,15 +95,23 @@ class AsyncOnward:
         Over sockets, and by long polling where there is none; `patience` is how many seconds in a
         row the service may be away.
         """
-        feed, missed = Feed(run_id, after), 0
+        feed, turns = Feed(run_id, after), Turns(self._back_off)
         while not feed.ended:
-            socket = await self._open() if missed < TRIES else None
-            if socket is None:
-                missed += 1
-                for event in await self._look(feed, LONGEST_WAIT, patience):
-                    yield event
-                continue
-            missed = 0
+            pause = turns.pause()
+            if pause is not None:
+                await asyncio.sleep(pause)
+                async with aclosing(self._over_socket(feed, patience)) as events:
+                    async for event in events:
+                        yield event
+                if turns.brought(feed):
+                    continue
+            for event in await self._look(feed, LONGEST_WAIT, patience):
+                yield event
+
+    async def _over_socket(self, feed: Feed, patience: float) -> AsyncGenerator[Event, None]:
+        """Yield what one socket brings; nothing where there is none."""
+        socket = await self._open()
+        if socket is not None:
             async with socket, aclosing(self._listen(feed, socket, patience)) as events:
                 async for event in events:
                     yield event

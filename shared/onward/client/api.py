@@ -140,7 +140,8 @@ class Onward:
             made: SocketTicket = self._wire.once("POST", "/tickets", json={"use": "ws"}).json()
             return made
 
-        yield from Follower(Feed(run_id, after), ticket, page, LONGEST_WAIT)
+        feed, back_off = Feed(run_id, after), self._wire.back_off
+        yield from Follower(feed, ticket, page, LONGEST_WAIT, back_off)
 
     def effects(self, run_id: str) -> dict[str, Any]:
         """Return every action of a run that may have touched the world."""

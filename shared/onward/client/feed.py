@@ -6,7 +6,8 @@ The same for both clients; whoever owns the connection asks this what its frames
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final
@@ -14,11 +15,18 @@ from typing import TYPE_CHECKING, Any, Final
 from onward.client.errors import OnwardProblem
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from onward.client.shapes import Event, Page
+    from onward.client.wire import BackOff
 
 QUIET_SECONDS: Final = 15.0
 """After so long without a frame the service is asked where the log is; sockets idle ten minutes."""
 
+TRIES: Final = 3
+"""Sockets in a row that bring nothing; then a run is followed by polling alone for a while."""
+
+_POLLING_SECONDS: Final = 60.0
 _STATUS: Final = {"run_not_found": 404, "too_many_subscriptions": 429}
 _ENDS: Final = frozenset({"onward.run.succeeded", "onward.run.failed", "onward.run.cancelled"})
 # What reading JSON of another shape than was promised can raise.
@@ -43,6 +51,7 @@ class Feed:
     position: int
     reconnect_by: datetime | None = None
     pinged: bool = False
+    heard: bool = False
     ended: bool = False
 
     def subscription(self) -> str:
@@ -85,6 +94,7 @@ class Feed:
             return Sign.NOTHING if behind else Sign.LOOK
         if kind == "pong":
             # After such a silence either nothing happens or its wake-up is lost: a page tells.
+            self.heard = True
             return Sign.LOOK
         if kind == "snapshot":
             seq = frame["as_of_seq"]
@@ -122,7 +132,44 @@ class Feed:
         if sequence > self.position + 1:
             return Sign.RECONNECT
         fresh: Event = event
-        return fresh if self.accept(fresh) else Sign.NOTHING
+        if not self.accept(fresh):
+            return Sign.NOTHING
+        self.heard = True
+        return fresh
+
+
+@dataclass(slots=True)
+class Turns:
+    """Whose turn it is, a socket's or polling's.
+
+    A socket counts for what it brings, an event or at least an answer after a silence. One that
+    does not open, is refused or closed at once, or greets and then leaves events out, is followed
+    by a page and a pause, so whatever is wrong with sockets the run is followed.
+    """
+
+    back_off: BackOff
+    missed: int = 0
+    polling_until: float = -math.inf
+    pauses: Iterator[float] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.pauses = self.back_off.pauses(math.inf)
+
+    def pause(self) -> float | None:
+        """Return how long to wait (s) before the next socket; None while it is polling's turn."""
+        if self.missed >= TRIES and self.back_off.clock() < self.polling_until:
+            return None
+        return next(self.pauses)
+
+    def brought(self, feed: Feed) -> bool:
+        """Whether the socket before brought anything; if it did not, a page is to be polled."""
+        heard, feed.heard = feed.heard, False
+        if heard or feed.ended:
+            self.missed, self.pauses = 0, self.back_off.pauses(math.inf)
+            return True
+        self.missed += 1
+        self.polling_until = self.back_off.clock() + _POLLING_SECONDS
+        return False
 
 
 def whole(event: Event, page: Page) -> Event:

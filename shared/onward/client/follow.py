@@ -8,7 +8,7 @@ from websockets.exceptions import WebSocketException
 from websockets.sync.client import connect
 
 from onward.client.errors import ClientError
-from onward.client.feed import QUIET_SECONDS, Feed, Sign, address, whole
+from onward.client.feed import QUIET_SECONDS, Feed, Sign, Turns, address, whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -16,10 +16,9 @@ if TYPE_CHECKING:
     from websockets.sync.client import ClientConnection
 
     from onward.client.shapes import Event, Page, SocketTicket
+    from onward.client.wire import BackOff
 
 OPEN_SECONDS = 10.0
-TRIES = 3
-"""Sockets in a row that do not open; then a run is followed by polling alone."""
 
 NOT_OPENED = (
     ClientError,
@@ -46,23 +45,31 @@ class Follower:
         ticket: Callable[[], SocketTicket],
         page: Callable[[int, float], Page],
         wait: float,
+        back_off: BackOff,
     ) -> None:
         """Follow from the feed's position; `wait` is how long a page is held (s)."""
         self._feed = feed
         self._ticket = ticket
         self._page = page
         self._wait = wait
+        self._back_off = back_off
 
     def __iter__(self) -> Iterator[Event]:
-        """Sockets while they open; after each one that did not, one page by polling."""
-        missed = 0
-        while not self._feed.ended:
-            socket = self._open() if missed < TRIES else None
-            if socket is None:
-                missed += 1
-                yield from self._look(self._wait)
-                continue
-            missed = 0
+        """Sockets while they bring something; after each one that did not, a page by polling."""
+        feed, turns = self._feed, Turns(self._back_off)
+        while not feed.ended:
+            pause = turns.pause()
+            if pause is not None:
+                self._back_off.sleep(pause)
+                yield from self._over_socket()
+                if turns.brought(feed):
+                    continue
+            yield from self._look(self._wait)
+
+    def _over_socket(self) -> Iterator[Event]:
+        """Yield what one socket brings; nothing where there is none."""
+        socket = self._open()
+        if socket is not None:
             with socket:
                 yield from self._listen(socket)
 
