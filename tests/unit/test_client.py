@@ -2,45 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import httpx
 import pytest
 from onward.client import Onward, OnwardProblem, ServiceUnreachable
 from onward.client.wire import BackOff
 
+from tests.unit.scripted_answers import RUN, Clock, Script, page, problem
+
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-RUN = {"run_id": "run_1", "status": "queued"}
-
-
-@dataclass
-class Clock:
-    """Time that only passes while somebody sleeps."""
-
-    now: float = 0.0
-
-    def sleep(self, seconds: float) -> None:
-        self.now += seconds
-
-
-@dataclass
-class Script:
-    """Answers requests in the order written down and keeps what was asked; it has no sockets."""
-
-    answers: list[httpx.Response | Exception]
-    asked: list[httpx.Request] = field(default_factory=list)
-
-    def __call__(self, request: httpx.Request) -> httpx.Response:
-        if request.url.path == "/tickets":
-            return problem(404, "route_not_found", detail="no such path")
-        self.asked.append(request)
-        answer = self.answers.pop(0)
-        if isinstance(answer, Exception):
-            raise answer
-        return answer
 
 
 @pytest.fixture
@@ -57,22 +29,6 @@ def client(clock: Clock) -> Callable[[Script], Onward]:
         return Onward("http://service/", "ow_key", transport=transport, back_off=back_off)
 
     return make
-
-
-def problem(status: int, code: str, **members: Any) -> httpx.Response:
-    document = {"type": "about:blank", "title": code, "status": status, "code": code, **members}
-    return httpx.Response(
-        status, json=document, headers={"Content-Type": "application/problem+json"}
-    )
-
-
-def page(*sequences: int, ended: bool = False, last: int | None = None) -> httpx.Response:
-    events = [
-        {"type": "onward.step.progress", "sequence": f"{n:010d}", "data": {}} for n in sequences
-    ]
-    seen = last if last is not None else max(sequences, default=0)
-    document = {"events": events, "next_after": seen, "as_of_seq": seen, "ended": ended}
-    return httpx.Response(200, json=document)
 
 
 def test_a_problem_names_every_fault(client: Callable[[Script], Onward]) -> None:
