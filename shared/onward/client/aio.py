@@ -14,7 +14,15 @@ from websockets.exceptions import WebSocketException
 from onward.client.errors import ClientError, OnwardProblem, ServiceUnreachable
 from onward.client.feed import QUIET_SECONDS, Feed, Sign, Turns, address, whole
 from onward.client.follow import NOT_OPENED, OPEN_SECONDS, proxy
-from onward.client.wire import BackOff, is_lost, is_passing, on_this_machine, problem_of, read_json
+from onward.client.wire import (
+    BackOff,
+    is_lost,
+    is_passing,
+    on_this_machine,
+    problem_of,
+    read_json,
+    reason,
+)
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -77,11 +85,12 @@ class AsyncOnward:
         return run
 
     async def wait(self, run_id: str, *, patience: float = 60.0) -> Snapshot:
-        """Return the run once it has ended."""
-        run = await self.get(run_id)
-        async for _ in self.watch(run_id, run["as_of_seq"], patience=patience):
+        """Return the run once it has ended; `patience` is as in `watch`."""
+        after = (await self.get(run_id))["as_of_seq"]
+        async for _ in self.watch(run_id, after, patience=patience):
             pass
-        return await self.get(run_id)
+        run: Snapshot = await self._ask("GET", f"/runs/{run_id}", within=patience, absent=True)
+        return run
 
     async def events(self, run_id: str, after: int = 0, wait: float = 0.0) -> Page:
         """Return the events after `after`; hold the question up to `wait` (≤ 20) s for the next."""
@@ -175,8 +184,8 @@ class AsyncOnward:
         timeout = httpx.Timeout(_NO_ANSWER + held, connect=5.0)
         try:
             answer = await self._http.request(method, self._url + path, timeout=timeout, **request)
-        except (httpx.TransportError, httpx.InvalidURL) as error:
-            raise ServiceUnreachable(f"no answer from {self._url} ({error})") from error
+        except (httpx.RequestError, httpx.InvalidURL) as error:
+            raise ServiceUnreachable(f"no answer from {self._url} ({reason(error)})") from error
         if answer.is_error:
             raise problem_of(answer)
         return answer
@@ -184,7 +193,7 @@ class AsyncOnward:
     async def _ask(
         self, method: str, path: str, *, within: float = 5.0, absent: bool = False, **request: Any
     ) -> Any:
-        """Make a request, again while that may help and `within` seconds last; return its JSON."""
+        """Make a request, again while that may help; `within` is how long it may fail (s)."""
         failure: ClientError | None = None
         for pause in self._back_off.pauses(within):
             await asyncio.sleep(pause)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import httpx
 
 from onward.client.errors import OnwardProblem, ServiceUnreachable
+from onward.client.shapes import Fault
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
 
 # What the gateway itself answers when it is throttled or its function is not there for a moment.
 _PASSING = frozenset({429, 502, 503, 504})
+# A 500 in the gateway's own words is the same: it could not invoke the function, or lost it. One
+# of ours is a problem document with a code, and says itself whether to try again.
+_NOT_OURS = "http_500"
 # The request may have arrived. A refused connection is not among them: nothing runs there.
 _LOST = (httpx.ReadError, httpx.WriteError, httpx.RemoteProtocolError, httpx.ReadTimeout)
 _NO_ANSWER = 10.0
@@ -39,16 +43,19 @@ class BackOff:
     jitter: Callable[[], float] = field(default=random.random)
 
     def tries(self, seconds: float) -> Iterator[None]:
-        """Yield at once, then after a pause each, until `seconds` have passed since the first."""
+        """Yield at once, then after a pause each, until `seconds` have passed in failure."""
         for wait in self.pauses(seconds):
             if wait:
                 self.sleep(wait)
             yield
 
     def pauses(self, seconds: float) -> Iterator[float]:
-        """Yield what to wait before each try, in seconds; none before the first."""
-        end, pause = self.clock() + seconds, 0.2
+        """Yield what to wait before each try, in seconds; none before the first.
+
+        They end `seconds` after the first try came to nothing, for it may have been held longer.
+        """
         yield 0.0
+        end, pause = self.clock() + seconds, 0.2
         while True:
             wait = pause * self.jitter()
             if self.clock() + wait > end:
@@ -99,8 +106,8 @@ class Wire:
             answer = self._http.request(
                 method, self._url + path, headers=headers, timeout=timeout, **request
             )
-        except (httpx.TransportError, httpx.InvalidURL) as error:
-            raise ServiceUnreachable(f"no answer from {self._url} ({_reason(error)})") from error
+        except (httpx.RequestError, httpx.InvalidURL) as error:
+            raise ServiceUnreachable(f"no answer from {self._url} ({reason(error)})") from error
         if answer.is_error:
             raise problem_of(answer)
         return answer
@@ -108,9 +115,10 @@ class Wire:
     def ask(
         self, method: str, path: str, *, within: float = 5.0, absent: bool = False, **request: Any
     ) -> Any:
-        """Make a request, again while that may help and `within` seconds last; return its JSON.
+        """Make a request, again while that may help, and return its JSON.
 
-        `absent` also outlasts a service that is not there at all, as while it restarts.
+        `within` is how many seconds in a row it may fail. `absent` also outlasts a service that
+        is not there at all, as while it restarts.
 
         Raises:
             OnwardProblem: the last answer was an error.
@@ -142,7 +150,7 @@ class Wire:
         try:
             answer = self._http.request(method, url, timeout=60.0, **request)
         except httpx.TransportError as error:
-            raise ServiceUnreachable(f"no answer from the store ({_reason(error)})") from error
+            raise ServiceUnreachable(f"no answer from the store ({reason(error)})") from error
         if answer.is_error:
             raise OnwardProblem(
                 "store_refused", answer.status_code, f"the store answered {answer.status_code}"
@@ -167,9 +175,18 @@ def problem_of(answer: httpx.Response) -> OnwardProblem:
             or document.get("message")
             or answer.reason_phrase
         ),
-        errors=document.get("errors") or (),
+        errors=_faults(document.get("errors")),
         retryable=bool(document.get("retryable", False)),
     )
+
+
+def _faults(errors: Any) -> list[Fault]:
+    """Return the faults that are ones; a gateway may mean something else by `errors`."""
+    return [
+        Fault(pointer=str(each["pointer"]), message=str(each["message"]))
+        for each in (errors if isinstance(errors, list) else [])
+        if isinstance(each, dict) and {"pointer", "message"} <= {*each}
+    ]
 
 
 def on_this_machine(url: str) -> bool:
@@ -179,7 +196,7 @@ def on_this_machine(url: str) -> bool:
 
 def is_passing(problem: OnwardProblem) -> bool:
     """Whether the same request may be answered otherwise in a moment."""
-    return problem.retryable or problem.status in _PASSING
+    return problem.retryable or problem.status in _PASSING or problem.code == _NOT_OURS
 
 
 def is_lost(silence: ServiceUnreachable) -> bool:
@@ -195,5 +212,6 @@ def read_json(answer: httpx.Response) -> Any:
         raise ServiceUnreachable(f"{answer.request.url.host} answers, but not as Onward") from error
 
 
-def _reason(error: Exception) -> str:
+def reason(error: Exception) -> str:
+    """Return what an error says, or its name where it says nothing."""
     return str(error) or type(error).__name__
