@@ -94,6 +94,22 @@ def test_a_defect_of_the_service_is_told_at_once(call: Call) -> None:
     assert RUN == call(script, "get", "run_1")
 
 
+def test_waiting_ends_with_the_run_whatever_is_away_then(call: Call) -> None:
+    """The last question is as patient as the watching before it."""
+    script = Script(
+        [
+            httpx.Response(200, json=RUN | {"as_of_seq": 2}),
+            page(3, ended=True),
+            httpx.ConnectError("restarting"),
+            gateways_500(),
+            httpx.Response(200, json=RUN | {"status": "succeeded"}),
+        ]
+    )
+
+    assert "succeeded" == call(script, "wait", "run_1")["status"]
+    assert ["2"] == [r.url.params["after"] for r in script.asked if "after" in r.url.params]
+
+
 def test_patience_counts_from_the_first_try_that_failed(call: Call, clock: Clock) -> None:
     """A question that was held for longer than the patience is asked again when it is lost."""
     script = Script([page(1, last=2), httpx.ReadError("cut"), page(2, ended=True)])

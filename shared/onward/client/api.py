@@ -143,6 +143,13 @@ class Onward:
         feed, back_off = Feed(run_id, after), self._wire.back_off
         yield from Follower(feed, ticket, page, LONGEST_WAIT, back_off)
 
+    def wait(self, run_id: str, *, patience: float = 60.0) -> Snapshot:
+        """Return the run once it has ended; `patience` is as in `watch`."""
+        for _ in self.watch(run_id, self.get(run_id)["as_of_seq"], patience=patience):
+            pass
+        run: Snapshot = self._wire.ask("GET", f"/runs/{run_id}", within=patience, absent=True)
+        return run
+
     def effects(self, run_id: str) -> dict[str, Any]:
         """Return every action of a run that may have touched the world."""
         found: dict[str, Any] = self._wire.ask("GET", f"/runs/{run_id}/effects")
