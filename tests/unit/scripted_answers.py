@@ -7,6 +7,7 @@ from typing import Any
 
 import httpx
 
+NOON = "2026-11-29T12:00:00.000Z"
 RUN = {"run_id": "run_1", "status": "queued"}
 
 
@@ -46,7 +47,8 @@ def problem(status: int, code: str, **members: Any) -> httpx.Response:
 
 def page(*sequences: int, ended: bool = False, last: int | None = None) -> httpx.Response:
     events = [
-        {"type": "onward.step.progress", "sequence": f"{n:010d}", "data": {}} for n in sequences
+        {"type": "onward.step.progress", "sequence": f"{n:010d}", "time": NOON, "data": {}}
+        for n in sequences
     ]
     seen = last if last is not None else max(sequences, default=0)
     document = {"events": events, "next_after": seen, "as_of_seq": seen, "ended": ended}

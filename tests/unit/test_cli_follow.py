@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import io
+from datetime import datetime
 from typing import Any
 
+import httpx
 import pytest
-from onward.cli.board import Board
+from onward.cli.board import Board, Row
 from onward.cli.demo import artifacts
 from onward.cli.exits import Exit
-from onward.cli.follow import follow
+from onward.cli.follow import _table, follow
 from onward.client import Onward
+from onward.client.wire import BackOff
 from rich.console import Console
 
+from tests.unit.scripted_answers import Clock, Script, page
 from tests.unit.scripted_api import serve
 
 SNAPSHOT: dict[str, Any] = {
@@ -112,6 +116,44 @@ def test_a_terminal_gets_a_table_that_ends_as_the_run_does() -> None:
     shown = screen.getvalue()
     assert "1/2" in shown
     assert "no [bold] sheet" in shown
+
+
+def test_a_step_that_comes_while_the_table_is_drawn_waits_for_the_next_picture() -> None:
+    """The terminal draws on a thread of its own, beside the events."""
+    seen = board()
+
+    class Growing(Row):
+        def seconds(self, now: datetime) -> float | None:
+            seen.rows["summary"] = Row()
+            return super().seconds(now)
+
+    seen.rows["inspect"] = Growing()
+    screen = io.StringIO()
+    console = Console(file=screen, width=100)
+
+    console.print(_table(seen))
+    assert "summary" not in screen.getvalue()
+    console.print(_table(seen))
+    assert "summary" in screen.getvalue()
+
+
+def test_watching_outlasts_an_absence_of_ten_minutes() -> None:
+    """A service that is away for as long as a deployment goes wrong costs no watching."""
+    clock = Clock()
+    script = Script([httpx.Response(200, json=SNAPSHOT), page(1, last=2), page(2, ended=True)])
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        if len(script.asked) == 2 and clock.now < 590:
+            raise httpx.ConnectError("away")
+        return script(request)
+
+    back_off = BackOff(sleep=clock.sleep, clock=lambda: clock.now, jitter=lambda: 1.0)
+    transport = httpx.MockTransport(answer)
+    screen = io.StringIO()
+    with Onward("http://service", "ow_key", transport=transport, back_off=back_off) as onward:
+        follow(onward, "run_1", Console(file=screen), as_json=True)
+
+    assert 2 == len(screen.getvalue().splitlines())
 
 
 def test_artifacts_are_found_wherever_a_result_names_them() -> None:

@@ -37,7 +37,7 @@ _BAR = 12
 def follow(onward: Onward, run_id: str, console: Console, *, as_json: bool = False) -> Exit:
     """Show events until the run has ended; the exit code says how."""
     board = Board.of(onward.get(run_id))
-    events = onward.watch(run_id)
+    events = onward.watch(run_id, patience=600)
     if as_json:
         for event in events:
             board.apply(event)
@@ -92,7 +92,7 @@ def _table(board: Board) -> Group:
     table = _frame()
     # The service's clock made the start times; this machine's is only good enough in between.
     now = datetime.now(UTC)
-    for step_id, row in board.rows.items():
+    for step_id, row in list(board.rows.items()):
         _draw(table, step_id, row, now)
     return _titled(board.workflow, board.run_id, board.status, table)
 
