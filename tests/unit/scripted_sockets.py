@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from threading import Thread
+from threading import Event, Thread
 from typing import Any
 
 from websockets.exceptions import ConnectionClosed
@@ -33,11 +33,15 @@ def subscribed(after: int, as_of_seq: int, by: str = LATER) -> str:
 
 @dataclass
 class Sockets:
-    """Each connection is sent the next script, then closed at `CUT` or held open."""
+    """Each connection is sent the next script, then closed at `CUT` or held open.
+
+    `left` is set once a client has closed one.
+    """
 
     scripts: deque[list[str]]
     url: str = ""
     heard: list[dict[str, Any]] = field(default_factory=list)
+    left: Event = field(default_factory=Event)
 
     def handle(self, socket: ServerConnection) -> None:
         try:
@@ -49,7 +53,7 @@ class Sockets:
                 socket.send(frame)
             socket.recv()
         except (ConnectionClosed, OSError):
-            return
+            self.left.set()
 
 
 @contextmanager

@@ -49,6 +49,7 @@ class AsyncOnward:
         """Connect lazily; `transport` and `back_off` are seams for tests."""
         self._url = api_url.rstrip("/")
         self._back_off = back_off or BackOff()
+        self._sockets: set[ClientConnection] = set()
         self._http = httpx.AsyncClient(
             transport=transport,
             headers={"Authorization": f"Bearer {api_key}"},
@@ -60,7 +61,8 @@ class AsyncOnward:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        """Close the connections."""
+        """Close the connections, also those of a watch that was left before its end."""
+        await asyncio.gather(*(socket.close() for socket in self._sockets))
         await self._http.aclose()
 
     async def submit(
@@ -120,10 +122,15 @@ class AsyncOnward:
     async def _over_socket(self, feed: Feed, patience: float) -> AsyncGenerator[Event, None]:
         """Yield what one socket brings; nothing where there is none."""
         socket = await self._open()
-        if socket is not None:
+        if socket is None:
+            return
+        self._sockets.add(socket)
+        try:
             async with socket, aclosing(self._listen(feed, socket, patience)) as events:
                 async for event in events:
                     yield event
+        finally:
+            self._sockets.discard(socket)
 
     async def _open(self) -> ClientConnection | None:
         try:
@@ -143,13 +150,16 @@ class AsyncOnward:
             await socket.send(feed.subscription())
             while sign is not Sign.RECONNECT and not feed.ended:
                 try:
-                    taken = feed.take(await asyncio.wait_for(socket.recv(), QUIET_SECONDS))
+                    # Not wait_for, which loses a cancellation that meets a frame (Python 3.11).
+                    async with asyncio.timeout(QUIET_SECONDS):
+                        text = await socket.recv()
                 except TimeoutError:
                     word = feed.quiet()
                     if word is None:
                         return
                     await socket.send(word)
                     continue
+                taken = feed.take(text)
                 if isinstance(taken, Sign):
                     sign = taken
                 else:
