@@ -193,3 +193,35 @@ def test_an_expired_address_is_a_problem(client: Callable[[Script], Onward]) -> 
         client(script).download("art_1")
 
     assert (refused.value.code, refused.value.status) == ("store_refused", 403)
+
+
+def test_a_store_that_is_busy_is_asked_again(client: Callable[[Script], Onward]) -> None:
+    """Storing the same bytes and reading them are safe to repeat, whoever fails on the way."""
+    place = {"upload_url": "http://store/put", "artifact": {"ref": "art_1"}}
+    redirect = httpx.Response(302, headers={"Location": "http://store/get"})
+    script = Script(
+        [
+            httpx.Response(201, json=place),
+            httpx.Response(503, text="<Code>SlowDown</Code>"),
+            httpx.ReadError("reset"),
+            httpx.Response(200),
+            httpx.Response(429),
+            redirect,
+            httpx.Response(500, text="<Code>InternalError</Code>"),
+            httpx.Response(200, content=b"abc"),
+        ]
+    )
+    onward = client(script)
+
+    assert {"ref": "art_1"} == onward.upload("a.xlsx", b"abc")
+    assert b"abc" == onward.download("art_1")
+    assert [b"abc"] * 3 == [asked.content for asked in script.asked if asked.method == "PUT"]
+
+
+@pytest.mark.parametrize("call", ["resume", "rotate_endpoint", "download"])
+def test_no_call_takes_another_server_for_onward(
+    client: Callable[[Script], Onward], call: str
+) -> None:
+    """Those that are made once and those that follow a redirect either."""
+    with pytest.raises(ServiceUnreachable, match="not as Onward"):
+        getattr(client(Script([httpx.Response(200, text="<html>")])), call)("it")

@@ -11,13 +11,12 @@ import httpx
 from websockets.asyncio.client import connect
 from websockets.exceptions import WebSocketException
 
-from onward.client.errors import ClientError, OnwardProblem, ServiceUnreachable
+from onward.client.errors import ClientError, ServiceUnreachable
 from onward.client.feed import QUIET_SECONDS, Feed, Sign, Turns, address, whole
 from onward.client.follow import NOT_OPENED, OPEN_SECONDS, proxy
 from onward.client.wire import (
     BackOff,
-    is_lost,
-    is_passing,
+    may_help,
     on_this_machine,
     problem_of,
     read_json,
@@ -209,12 +208,8 @@ class AsyncOnward:
             await asyncio.sleep(pause)
             try:
                 return read_json(await self._once(method, path, **request))
-            except OnwardProblem as problem:
-                if not is_passing(problem):
+            except ClientError as error:
+                if not may_help(error, absent=absent):
                     raise
-                failure = problem
-            except ServiceUnreachable as silence:
-                if not (absent or is_lost(silence)):
-                    raise
-                failure = silence
+                failure = error
         raise failure or ServiceUnreachable("not asked: no time was given")

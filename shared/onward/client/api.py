@@ -137,7 +137,7 @@ class Onward:
             return found
 
         def ticket() -> SocketTicket:
-            made: SocketTicket = self._wire.once("POST", "/tickets", json={"use": "ws"}).json()
+            made: SocketTicket = self._wire.ask_once("POST", "/tickets", json={"use": "ws"})
             return made
 
         feed, back_off = Feed(run_id, after), self._wire.back_off
@@ -161,14 +161,14 @@ class Onward:
         Asked once: whether an answer whose reply was lost counted, the run itself shows.
         """
         path = f"/runs/{run_id}/steps/{step_id}/resolution"
-        run: Snapshot = self._wire.once(
+        run: Snapshot = self._wire.ask_once(
             "POST", path, json={"outcome": outcome, "result": result}
-        ).json()
+        )
         return run
 
     def resume(self, run_id: str) -> Snapshot:
         """Let a failed run go on from its checkpoints."""
-        run: Snapshot = self._wire.once("POST", f"/runs/{run_id}/resume", json={}).json()
+        run: Snapshot = self._wire.ask_once("POST", f"/runs/{run_id}/resume", json={})
         return run
 
     def patrol(self) -> dict[str, Any]:
@@ -193,7 +193,7 @@ class Onward:
         A new one comes with its `secret`. Asked once: a secret whose answer was lost is rotated.
         """
         path = f"/endpoints/{endpoint_id}"
-        made: dict[str, Any] = self._wire.once("PUT", path, patience=5.0, json=wish).json()
+        made: dict[str, Any] = self._wire.ask_once("PUT", path, patience=5.0, json=wish)
         return made
 
     def delete_endpoint(self, endpoint_id: str) -> None:
@@ -203,7 +203,7 @@ class Onward:
     def rotate_endpoint(self, endpoint_id: str) -> dict[str, Any]:
         """Give a webhook a new secret; the one before it stays valid for a day."""
         path = f"/endpoints/{endpoint_id}/rotate"
-        rotated: dict[str, Any] = self._wire.once("POST", path, json={}).json()
+        rotated: dict[str, Any] = self._wire.ask_once("POST", path, json={})
         return rotated
 
     def deliveries(
@@ -239,9 +239,7 @@ class Onward:
 
         The redirect is followed by hand: the presigned address must not be sent the API key.
         """
-        return self._wire.fetch_bytes(
-            self._wire.once("GET", f"/artifacts/{ref}").headers["Location"]
-        )
+        return self._wire.fetch_bytes(self._wire.location(f"/artifacts/{ref}"))
 
 
 def _page(run_id: str, after: int, wait: float) -> dict[str, Any]:

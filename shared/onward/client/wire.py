@@ -10,17 +10,15 @@ import random
 import re
 import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import httpx
 
-from onward.client.errors import OnwardProblem, ServiceUnreachable
+from onward.client.errors import ClientError, OnwardProblem, ServiceUnreachable
 from onward.client.shapes import Fault
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-
-    from onward.client.errors import ClientError
 
 # What the gateway itself answers when it is throttled or its function is not there for a moment.
 _PASSING = frozenset({429, 502, 503, 504})
@@ -31,6 +29,7 @@ _NOT_OURS = "http_500"
 _LOST = (httpx.ReadError, httpx.WriteError, httpx.RemoteProtocolError, httpx.ReadTimeout)
 _NO_ANSWER = 10.0
 _SLOWEST_PAUSE = 5.0
+T = TypeVar("T")
 _LOOPBACK = re.compile(r"https?://(localhost|127\.|\[::1\])")
 
 
@@ -124,36 +123,53 @@ class Wire:
             OnwardProblem: the last answer was an error.
             ServiceUnreachable: the last try had no answer, or it was not Onward that answered.
         """
-        failure: ClientError | None = None
-        for _ in self.back_off.tries(within):
-            try:
-                return read_json(self.once(method, path, **request))
-            except OnwardProblem as problem:
-                if not is_passing(problem):
-                    raise
-                failure = problem
-            except ServiceUnreachable as silence:
-                if not (absent or is_lost(silence)):
-                    raise
-                failure = silence
-        raise failure or ServiceUnreachable("not asked: no time was given")
+        return self._again(lambda: self.ask_once(method, path, **request), within, absent=absent)
+
+    def ask_once(self, method: str, path: str, **request: Any) -> Any:
+        """Make one request and return its JSON; raises as `ask` does."""
+        return read_json(self.once(method, path, **request))
+
+    def location(self, path: str) -> str:
+        """Return where a redirect leads; it is not followed, for it needs no key of ours."""
+
+        def found() -> str:
+            answer = self.once("GET", path)
+            if "Location" not in answer.headers:
+                raise another_server(answer)
+            return answer.headers["Location"]
+
+        return self._again(found)
 
     def send_bytes(self, url: str, body: bytes, headers: dict[str, str]) -> None:
         """PUT to a presigned address, which carries its own authorisation."""
-        self._store("PUT", url, content=body, headers=headers)
+        self._again(lambda: self._store("PUT", url, content=body, headers=headers))
 
     def fetch_bytes(self, url: str) -> bytes:
         """GET from a presigned address."""
-        return self._store("GET", url).content
+        return self._again(lambda: self._store("GET", url)).content
+
+    def _again(self, call: Callable[[], T], within: float = 5.0, *, absent: bool = False) -> T:
+        failure: ClientError | None = None
+        for _ in self.back_off.tries(within):
+            try:
+                return call()
+            except ClientError as error:
+                if not may_help(error, absent=absent):
+                    raise
+                failure = error
+        raise failure or ServiceUnreachable("not asked: no time was given")
 
     def _store(self, method: str, url: str, **request: Any) -> httpx.Response:
         try:
             answer = self._http.request(method, url, timeout=60.0, **request)
-        except httpx.TransportError as error:
+        except (httpx.RequestError, httpx.InvalidURL) as error:
             raise ServiceUnreachable(f"no answer from the store ({reason(error)})") from error
         if answer.is_error:
             raise OnwardProblem(
-                "store_refused", answer.status_code, f"the store answered {answer.status_code}"
+                "store_refused",
+                answer.status_code,
+                f"the store answered {answer.status_code}",
+                retryable=answer.is_server_error,
             )
         return answer
 
@@ -194,14 +210,15 @@ def on_this_machine(url: str) -> bool:
     return _LOOPBACK.match(url) is not None
 
 
-def is_passing(problem: OnwardProblem) -> bool:
-    """Whether the same request may be answered otherwise in a moment."""
-    return problem.retryable or problem.status in _PASSING or problem.code == _NOT_OURS
+def may_help(error: ClientError, *, absent: bool) -> bool:
+    """Whether the same request may be answered otherwise in a moment.
 
-
-def is_lost(silence: ServiceUnreachable) -> bool:
-    """Whether the request may have arrived and only its answer is missing."""
-    return isinstance(silence.__cause__, _LOST)
+    The request may have arrived and only its answer be missing; `absent` also counts on a service
+    that is not there at all.
+    """
+    if isinstance(error, OnwardProblem):
+        return error.retryable or error.status in _PASSING or error.code == _NOT_OURS
+    return absent or isinstance(error.__cause__, _LOST)
 
 
 def read_json(answer: httpx.Response) -> Any:
@@ -209,7 +226,12 @@ def read_json(answer: httpx.Response) -> Any:
     try:
         return answer.json()
     except ValueError as error:
-        raise ServiceUnreachable(f"{answer.request.url.host} answers, but not as Onward") from error
+        raise another_server(answer) from error
+
+
+def another_server(answer: httpx.Response) -> ServiceUnreachable:
+    """Return the error that says who has answered in the service's place."""
+    return ServiceUnreachable(f"{answer.request.url.host} answers, but not as Onward")
 
 
 def reason(error: Exception) -> str:
