@@ -135,13 +135,14 @@ def test_silence_is_asked_about_once(api: ScriptedApi) -> None:
         (subscribed(3, 4), Sign.NOTHING),
         (json.dumps({"type": "pong", "runs": {"run_1": 3}}), Sign.LOOK),
         (json.dumps({"type": "pong", "runs": {"run_1": 4}}), Sign.LOOK),
+        (json.dumps({"type": "pong", "runs": {}}), Sign.RECONNECT),
         (json.dumps({"message": "Internal server error"}), Sign.RECONNECT),
         (sent(3), Sign.NOTHING),
         (sent(5), Sign.RECONNECT),
     ],
 )
 def test_what_a_frame_asks_for(frame: str, sign: Sign) -> None:
-    """With everything up to event 3 seen."""
+    """With everything up to event 3 seen; a pong without the run has lost the subscription."""
     assert sign is Feed("run_1", 3).take(frame)
 
 
@@ -166,6 +167,7 @@ def test_what_a_frame_asks_for(frame: str, sign: Sign) -> None:
         subscribed(3, 3, "soon"),
         subscribed(3, 3, "2099-01-01T00:00:00"),
         json.dumps({"type": "subscribed", "as_of_seq": None, "reconnect_by": LATER}),
+        json.dumps({"type": "pong"}),
         json.dumps({"type": "snapshot"}),
         json.dumps({"type": "error", "code": "bad_request"}),
         json.dumps({"type": "error", "code": [], "message": "odd"}),

@@ -93,6 +93,8 @@ class Feed:
             # What is behind the position comes by itself; where nothing is, nothing does.
             return Sign.NOTHING if behind else Sign.LOOK
         if kind == "pong":
+            if self.run_id not in frame["runs"]:
+                return Sign.RECONNECT
             # After such a silence either nothing happens or its wake-up is lost: a page tells.
             self.heard = True
             return Sign.LOOK
