@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 import tempfile
 from pathlib import Path
-from statistics import median
+from statistics import median, quantiles
 from typing import TYPE_CHECKING, Any, Final
 
 from onward.client import Onward
@@ -15,6 +15,7 @@ from infra.local.bench.bare import BareChain
 from infra.local.bench.calls import attempt_costs, chain
 from infra.local.bench.executions import history, seconds
 from infra.local.bench.fan_out import child_costs, fan_out_seconds
+from infra.local.bench.push import crowd, push_turns
 from infra.local.deploy import client
 from infra.local.stack import down, up
 
@@ -26,6 +27,8 @@ PAIRS: Final = 12
 COLD: Final = 9
 LONG: Final = 300
 LANES: Final = 10
+PUSHES: Final = 40
+SOCKETS: Final = 50
 
 
 def main() -> None:
@@ -44,6 +47,7 @@ def measure(stack: Stack) -> None:
     latency(stack)
     transitions(stack)
     costs(stack)
+    push(stack)
     fan_out(stack)
     cold()
 
@@ -83,6 +87,22 @@ def costs(stack: Stack) -> None:
     row("read units", f"{middle.read_units:g}")
     for index in (10, 290):
         row(f"write units of step {index} of {LONG}", f"{found[index].write_units:g}", "the same")
+
+
+def push(stack: Stack) -> None:
+    """Time the way from a commit to a frame, in turns with the bare one."""
+    turns = push_turns(stack, PUSHES)
+    ours, bare = (quantiles(side, n=20) for side in (turns.ours, turns.bare))
+    print(f"push, commit to frame, {PUSHES} turns on one socket, milliseconds")
+    row("onward, median", f"{1000 * ours[9]:.1f}")
+    row("onward, 95th percentile", f"{1000 * ours[18]:.1f}")
+    row("bare hop, median", f"{1000 * bare[9]:.1f}")
+    row("bare hop, 95th percentile", f"{1000 * bare[18]:.1f}")
+    row("ratio of medians", f"{ours[9] / bare[9]:.2f}", "2")
+    row("ratio of 95th percentiles", f"{ours[18] / bare[18]:.2f}", "2")
+    many = quantiles(crowd(stack, SOCKETS, PUSHES // 2), n=20)
+    row(f"onward, {SOCKETS} sockets on a run, median", f"{1000 * many[9]:.1f}")
+    row(f"onward, {SOCKETS} sockets on a run, 95th", f"{1000 * many[18]:.1f}")
 
 
 def fan_out(stack: Stack) -> None:

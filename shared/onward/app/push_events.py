@@ -71,19 +71,21 @@ class Live:
 def push_events(live: Live, run_id: str, until: float, *, last: bool = False) -> int:
     """Send every subscriber of a run what it lacks until a time; return how many there are.
 
-    Cursors are read before the log, so a log that looks shorter than a cursor says is shorter.
-    What does not fit into the time is left to another wake-up, and takes no try off this one. In
-    its last try, sockets that take nothing are hung up on: their clients come back for the rest.
+    Cursors are read before the log, so a log that looks shorter than a cursor says is shorter;
+    the run's row is read meanwhile, and again where a position is beyond it. What does not fit
+    into the time is left to another wake-up, and takes no try off this one. In its last try,
+    sockets that take nothing are hung up on: their clients come back for the rest.
 
     Raises PushIncomplete, or what is no passing failure, after all others were served.
     """
-    listening = live.cursors.subscriptions(run_id, live.clock())
-    run = live.reader.run(run_id) if listening else None
-    if run is None:
-        return 0
-    log = _Log(live, run)
-    mine = [sub for sub in listening if sub.tenant == run.tenant]
     with ThreadPoolExecutor(_AT_ONCE) as pool:
+        row = pool.submit(live.reader.run, run_id)
+        listening = live.cursors.subscriptions(run_id, live.clock())
+        run = row.result()
+        if run is None:
+            return 0
+        log = _Log(live, run)
+        mine = [sub for sub in listening if sub.tenant == run.tenant]
         outcomes = list(pool.map(lambda sub: _reached(live, log, sub, until, last=last), mine))
     missed = [error for error in outcomes if error is not None and not isinstance(error, _Late)]
     for error in missed:
