@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 from botocore.exceptions import BotoCoreError, ClientError
+from onward.app.deliver import QUICK_SECONDS
 from onward.client import Onward
 
 from infra.local.deploy import client
@@ -26,6 +27,7 @@ from tests.stack.sandbox import until
 
 RUNS = int(os.environ.get("ONWARD_RUNS", "30"))
 ONE = {"steps": [{"id": "a", "tool": "echo", "input": {"value": 1}}]}
+ROUNDS = 40
 STARTED_AND_ENDED = ["onward.run.queued", "onward.run.started", "onward.run.succeeded"]
 
 
@@ -74,6 +76,11 @@ def unsynced(onward: Onward, run_ids: list[str]) -> list[str]:
     return [run_id for run_id in run_ids if not onward.get(run_id)["downstream_synced"]]
 
 
+def on_the_way(queues: Any, stack: Stack) -> int:
+    """How many wake-ups of endpoints there are, in both lanes."""
+    return sum(depth(queues, stack.outputs[f"Notify{lane}Url"]) for lane in ("Queue", "Slow"))
+
+
 def depth(queues: Any, url: str) -> int:
     names = ["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"]
     found = queues.get_queue_attributes(QueueUrl=url, AttributeNames=names)["Attributes"]
@@ -111,12 +118,12 @@ def test_a_third_of_all_requests_fails_and_a_fifth_of_all_wake_ups_is_lost(
     with thief(queues, stack.outputs["NotifyQueueUrl"], share=0.4) as stolen:
         run_ids = submit(onward, RUNS)
         ended(onward, run_ids)
-        until(lambda: depth(queues, stack.outputs["NotifyQueueUrl"]) == 0, seconds=120)
+        until(lambda: on_the_way(queues, stack) == 0, seconds=120)
     pending = len(unsynced(onward, run_ids))
     rounds = 0
     while unsynced(onward, run_ids) and rounds < 6:
         onward.patrol()
-        until(lambda: depth(queues, stack.outputs["NotifyQueueUrl"]) == 0, seconds=120)
+        until(lambda: on_the_way(queues, stack) == 0, seconds=120)
         rounds += 1
 
     print(f"{len(stolen)} lost, {pending} pending before {rounds} patrols")  # noqa: T201 - the figure
@@ -168,7 +175,7 @@ def test_a_dead_letter_rings_until_it_is_redriven(
     said = until(inbox.take, seconds=60)
     assert ["ALARM"] == [told["NewStateValue"] for told in said]
     assert {"dead"} == {row["state"] for row in onward.deliveries(run_id=run_id)}
-    until(lambda: depth(queues, stack.outputs["NotifyQueueUrl"]) == 0, seconds=120)
+    until(lambda: on_the_way(queues, stack) == 0, seconds=120)
     assert run_id in {row["run_id"] for row in onward.deliveries(state="dead")}
 
     hook.answer = lambda _number, _event: Told()
@@ -238,41 +245,41 @@ def test_a_poison_record_is_set_apart_while_later_ones_flow(
     queues.delete_message(QueueUrl=dead, ReceiptHandle=letter["ReceiptHandle"])
 
 
-def test_an_endpoint_that_hangs_does_not_hold_up_another(onward: Onward, hook: Subscriber) -> None:
-    """The other's lag stays within twice what it is alone, after the first time-outs too."""
-    warm(onward, hook)
-    alone = lags(onward, hook)
+@pytest.mark.parametrize("at_once", [1, 20])
+def test_an_endpoint_that_hangs_does_not_hold_up_another(
+    onward: Onward, hook: Subscriber, at_once: int
+) -> None:
+    """The other's lag stays within twice what it is alone, also of many runs at once.
+
+    Those may find the hanging one not known yet, which costs its quick time-out once.
+    """
+    lags(onward, hook, 20)  # a cold start is not what is measured
+    alone = [lag for _ in range(ROUNDS // at_once) for lag in lags(onward, hook, at_once)]
     with subscribe(onward) as hanging:
-        hanging.answer = lambda _number, _event: Told(seconds=11)
-        beside = lags(onward, hook)
+        hanging.answer = lambda _number, _event: Told(seconds=20)
+        beside = [lag for _ in range(ROUNDS // at_once) for lag in lags(onward, hook, at_once)]
 
-    print({"alone": alone, "beside": beside})  # noqa: T201 - the figure
-    assert statistics.median(beside) <= 2 * statistics.median(alone) + 0.2
-    assert max(beside) <= 2 * max(alone) + 1.0
-
-
-def warm(onward: Onward, hook: Subscriber) -> None:
-    """Have as many senders as there may be: a cold start is not what is measured."""
-    hook.answer = lambda _number, _event: Told(seconds=1.5)
-    run_ids = submit(onward, 12)
-    ended(onward, run_ids)
-    until(lambda: not unsynced(onward, run_ids), seconds=90)
-    hook.answer = lambda _number, _event: Told()
-    lags(onward, hook)
+    print({"alone": summary(alone), "beside": summary(beside)})  # noqa: T201 - the figure
+    assert hanging.arrivals
+    unknown = 0.0 if at_once == 1 else QUICK_SECONDS
+    assert statistics.median(beside) <= 2 * statistics.median(alone) + unknown
 
 
-def lags(onward: Onward, hook: Subscriber, count: int = 6) -> list[float]:
-    """Seconds from a run's end to its arrival, run after run."""
-    found = []
-    for _ in range(count):
-        (run_id,) = submit(onward, 1)
-        events = list(onward.watch(run_id))
-        arrival = until(
-            lambda run_id=run_id: [
-                a for a in hook.heard(run_id) if a.type == "onward.run.succeeded"
-            ],
-            seconds=60,
-        )[0]
-        end = datetime.fromisoformat(events[-1]["time"]).timestamp()
-        found.append(time.time() - time.monotonic() + arrival.at - end)
-    return found
+def summary(lags: list[float]) -> dict[str, float]:
+    return {"median": round(statistics.median(lags), 3), "most": round(max(lags), 3)}
+
+
+def lags(onward: Onward, hook: Subscriber, count: int) -> list[float]:
+    """Seconds from each run's end to its arrival, of so many at once."""
+    run_ids = submit(onward, count)
+    ends = {}
+    for run_id in run_ids:
+        *_, last = onward.watch(run_id)
+        ends[run_id] = datetime.fromisoformat(last["time"]).timestamp()
+    until(lambda: all(heard_of_end(hook, run_id) for run_id in run_ids), seconds=60)
+    offset = time.time() - time.monotonic()
+    return [heard_of_end(hook, run_id)[0].at + offset - ends[run_id] for run_id in run_ids]
+
+
+def heard_of_end(hook: Subscriber, run_id: str) -> list[Any]:
+    return [a for a in hook.heard(run_id) if a.type == "onward.run.succeeded"]
