@@ -14,6 +14,8 @@ from onward.sdk.catalogue import load_catalogue
 from onward.sdk.testing import context
 from typer.testing import CliRunner
 
+from infra.local.drills.runner import DRILLS
+
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text()
 
@@ -55,6 +57,13 @@ def test_every_dependency_has_its_reason() -> None:
     rows = re.findall(r"^\| ([a-z][\w, -]*) \| \S", table, re.MULTILINE)
 
     assert {name for row in rows for name in row.split(", ")} - {"package"} == declared
+
+
+def test_every_drill_is_listed() -> None:
+    """In the order in which they are run."""
+    table = README.split("| drill | what is broken |")[1].split("## ")[0]
+
+    assert list(DRILLS) == re.findall(r"^\| `([a-z-]+)` \| \S", table, re.MULTILINE)
 
 
 def test_the_commands_and_targets_it_names_exist() -> None:

@@ -16,6 +16,7 @@ from infra.local.drills import (
     gateway_timeout,
     kill_worker,
     lost_response,
+    refresh,
     row_lock,
     silent_loss,
     zombie,
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from infra.local.stack import Stack
 
 _MODULES: Final = (
+    refresh,
     kill_worker,
     zombie,
     gateway_timeout,

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 def drill(
     names: Annotated[
-        list[str] | None, typer.Argument(help="Which drills.", show_default="all")
+        list[str] | None,
+        typer.Argument(help="Which drills; README.md lists them.", show_default="all"),
     ] = None,
     port: Port = None,
     state: State = DEFAULT_STATE,
