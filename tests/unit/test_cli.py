@@ -184,7 +184,7 @@ def test_watch_tells_every_event_and_how_it_ended(api: ScriptedApi) -> None:
     assert done.exit_code == 0
     lines = done.stdout.splitlines()
     assert lines[3] == "10:00:04  inspect retrying in 1.0 s - busy"
-    assert lines[4] == "10:00:05  inspect taken over (attempt 2) - Runtime.ExitError"
+    assert lines[4] == "10:00:05  step inspect: worker died, attempt 2 took over"
     assert lines[5] == "10:00:06  inspect 50% sheet 1"
     assert lines[7] == "10:00:08  analyse started (2 children)"
     assert len(lines) == len(api.log) + 1
@@ -272,9 +272,11 @@ def test_a_stack_that_is_down_is_not_reachable(nowhere: Path) -> None:
     (state / "stack.json").write_text(json.dumps(stack))
 
     done = onward("show", "run_1")
+    watched = onward("watch", "run_1")
 
-    assert done.exit_code == 3
+    assert done.exit_code == watched.exit_code == 3
     assert "no answer from http://127.0.0.1:9" in done.stderr
+    assert watched.stderr.endswith("once it is back: onward watch run_1\n")
 
 
 def test_an_address_without_a_key_is_wrong_use(

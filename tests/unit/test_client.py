@@ -83,6 +83,15 @@ def test_a_refused_connection_is_reported_at_once(
     assert clock.now == 0
 
 
+def test_a_service_that_restarts_is_waited_for_by_who_has_patience(
+    client: Callable[[Script], Onward],
+) -> None:
+    """The same question, answered once somebody listens again."""
+    script = Script([*[httpx.ConnectError("restarting")] * 5, httpx.Response(200, json=RUN)])
+
+    assert RUN == client(script).get("run_1", patience=60.0)
+
+
 def test_a_gateway_that_stays_away_is_given_up(
     client: Callable[[Script], Onward], clock: Clock
 ) -> None:

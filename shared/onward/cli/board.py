@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import datetime
-from typing import TYPE_CHECKING
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any, Final
+
+from onward.cli.words import clock, is_recovery, kind, recovery
 
 if TYPE_CHECKING:
     from onward.client import Event, Snapshot
 
-_STATUS = {
+_STATUS: Final = {
     "started": "executing",
     "retrying": "backing_off",
     "taken_over": "executing",
@@ -17,7 +19,37 @@ _STATUS = {
     "reconciled": "executing",
     "approved": "executing",
 }
-_CLOSED = frozenset({"succeeded", "failed", "skipped", "cancelled", "compensated"})
+_CLOSED: Final = frozenset({"succeeded", "failed", "skipped", "cancelled", "compensated"})
+_ENDS: Final = frozenset({"succeeded", "failed", "cancelled"})
+_WAITING: Final = frozenset(
+    {"needs_reconciliation", "waiting_human", "waiting_external", "backing_off"}
+)
+_FOR: Final = {
+    "backing_off": "next attempt",
+    "unknown": "its receiver is asked",
+    "waiting_human": "a person decides",
+    "waiting_external": "a worker elsewhere takes it",
+}
+_UNTOLD: Final = 5.0
+"""Seconds of back-off up to which the next attempt begins without an event of its own."""
+
+_OUTCOMES: Final = "applied --result JSON, not_applied or abandon"
+_REMEMBERED: Final = 3
+_RUN: Final = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """What is waited for: until a time, or until a command answers, with one of the choices."""
+
+    what: str
+    until: datetime | None = None
+    answer: str = ""
+    choice: str = ""
+
+    def over(self, now: datetime) -> bool:
+        """Whether its time has passed, so that nobody need be told of it any more."""
+        return self.until is not None and self.until <= now
 
 
 @dataclass
@@ -32,6 +64,8 @@ class Row:
     children_done: int = 0
     began: datetime | None = None
     ended: datetime | None = None
+    again: datetime | None = None
+    closed: set[str] = field(default_factory=set)
 
     @property
     def attempts(self) -> int:
@@ -42,16 +76,27 @@ class Row:
         """How long the step has taken so far; None before it began."""
         return None if self.began is None else ((self.ended or now) - self.began).total_seconds()
 
+    def standing(self, now: datetime) -> str:
+        """Its status; after a short back-off the next attempt runs, though no event says so."""
+        resumed = self.status == "backing_off" and self.again is not None and self.again <= now
+        return "executing" if resumed else self.status
+
 
 @dataclass
 class Board:
-    """All steps in plan order, and the run's own status."""
+    """All steps in plan order, the run's own status, what waits, and what was recovered lately.
+
+    What a screen goes through is replaced, not changed: it may be drawn from another thread.
+    """
 
     run_id: str
     workflow: str
     status: str = "queued"
     at: datetime | None = None
     rows: dict[str, Row] = field(default_factory=dict)
+    waits: dict[str, Wait] = field(default_factory=dict)
+    recoveries: list[str] = field(default_factory=list)
+    hopeless: bool = False
 
     @classmethod
     def of(cls, snapshot: Snapshot) -> Board:
@@ -59,59 +104,134 @@ class Board:
         planned = {step["id"]: Row() for step in snapshot["steps"] if "." not in step["id"]}
         return cls(snapshot["run_id"], snapshot["workflow"], rows=planned)
 
+    @property
+    def answers(self) -> list[str]:
+        """The commands that the run waits for; what there is to choose from is a comment."""
+        asked = [wait for wait in self.waits.values() if wait.answer]
+        return [wait.answer + (f"   # {wait.choice}" if wait.choice else "") for wait in asked]
+
     def apply(self, event: Event) -> None:
         """Take one event into account; events of a kind unknown here change only the clock."""
         self.at = datetime.fromisoformat(event["time"])
-        subject, _, what = event["type"].removeprefix("onward.").partition(".")
+        subject, what = kind(event)
         if subject == "run":
-            self.status = event["data"].get("status", _run_status(what))
+            self._run(event["data"], what)
         elif subject == "step":
-            self._step(event, what)
+            self._step(event["data"], what)
+        if is_recovery(event):
+            told = f"{clock(event)}  {recovery(event)}"
+            self.recoveries = [*self.recoveries, told][-_REMEMBERED:]
 
-    def _step(self, event: Event, what: str) -> None:
-        data = event["data"]
+    def _run(self, data: dict[str, Any], what: str) -> None:
+        self.status = data.get("status") or self._run_status(data, what)
+        if what in _ENDS:
+            self._end()
+        if what == "resumed":
+            self._wait(_RUN, None)
+        elif what == "waiting" and data.get("cause") == "stalled":
+            text = "the run stalled; once its executions can live, let it go on"
+            self._wait(_RUN, Wait(text, answer=f"onward resume {self.run_id}"))
+        elif what == "waiting":
+            for wait in data.get("steps", []):
+                if wait["step_id"] not in self.waits:
+                    self._wait(wait["step_id"], self._listed(wait))
+        elif what == "failed" and not self.hopeless:
+            text = "once the cause is mended, the run can go on from its checkpoints"
+            self._wait(_RUN, Wait(text, answer=f"onward resume {self.run_id}"))
+
+    def _run_status(self, data: dict[str, Any], what: str) -> str:
+        """Return a run's status after an event that does not name it.
+
+        A driver that takes over a run which waits changes nothing about the wait.
+        """
+        if what == "resumed" and data.get("cause") == "resumed_by_operator":
+            return "queued"
+        if what == "resumed" and data.get("cause") != "wait_over":
+            waits = self.status in _WAITING and _RUN not in self.waits
+            return self.status if waits or data.get("cause") else "running"
+        return {"started": "running", "resumed": "running"}.get(what, what)
+
+    def _end(self) -> None:
+        """Stop what the run's end has cancelled; a doubtful write stays what it is."""
+        self.waits = {}
+        for row in self.rows.values():
+            if row.began is None or row.ended is not None:
+                continue
+            row.ended, row.fraction = self.at, None
+            if row.status != "needs_reconciliation":
+                row.status = "cancelled"
+
+    def _step(self, data: dict[str, Any], what: str) -> None:
         whole_id = str(data.get("step_id", ""))
         step_id, _, child = whole_id.partition(".")
-        row = self.rows.setdefault(step_id, Row())
+        row = self.rows.get(step_id) or self._added(step_id)
+        self._wait(whole_id, self._asked(whole_id, data, what))
+        # An input that cannot be made is the step's for ever: no resume helps.
+        self.hopeless = self.hopeless or (what == "failed" and data.get("attempt") == 0)
+        if what == "reconciled" and self.status in _WAITING:
+            self.status = "queued"
         # A retry or takeover opens the next attempt by itself: no second `started` follows.
         attempt = int(data.get("next_attempt") or data.get("attempt") or 0)
         if attempt:
             row.tries[whole_id] = max(attempt, row.tries.get(whole_id, 0))
         if what == "progress":
             row.fraction, row.note = data.get("fraction"), str(data.get("note", ""))
-            return
-        row.note = str(data.get("message") or data.get("cause") or "")
-        if child:
-            row.children_done += what in _CLOSED
-            return
+            row.status = "executing" if row.status == "backing_off" else row.status
+        elif child:
+            row.note = str(data.get("message", ""))
+            (row.closed.add if what in _CLOSED else row.closed.discard)(whole_id)
+            row.children_done = len(row.closed)
+        else:
+            self._stand(row, data, what)
+
+    def _added(self, step_id: str) -> Row:
+        """Put a step that a plan added in front of what has yet to begin."""
+        rows = list(self.rows.items())
+        at = next((i for i, (_, row) in enumerate(rows) if row.status == "pending"), len(rows))
+        row = Row()
+        self.rows = dict([*rows[:at], (step_id, row), *rows[at:]])
+        return row
+
+    def _stand(self, row: Row, data: dict[str, Any], what: str) -> None:
         row.status = _STATUS.get(what, what)
-        row.children = data.get("children", row.children)
+        row.note, row.fraction = str(data.get("message", "")), None
+        if what == "started":
+            row.children = data.get("children", row.children)
         row.began = row.began or self.at
-        if what in _CLOSED:
-            row.ended, row.fraction = self.at, None
+        row.ended = self.at if what in _CLOSED else None
+        row.again = self._short(data) if what == "retrying" else None
 
+    def _wait(self, step_id: str, wait: Wait | None) -> None:
+        others = {name: other for name, other in self.waits.items() if name != step_id}
+        self.waits = others if wait is None else others | {step_id: wait}
 
-def _run_status(what: str) -> str:
-    return {"started": "running", "resumed": "running"}.get(what, what)
+    def _asked(self, step_id: str, data: dict[str, Any], what: str) -> Wait | None:
+        """Return what a step waits for after an event of its own."""
+        if what == "needs_reconciliation":
+            return self._listed({"step_id": step_id, "status": what})
+        if what == "outcome_unknown":
+            known = {"step_id": step_id, "status": "unknown", "until": data.get("probed_at")}
+            return self._listed(known)
+        if what == "retrying" and data.get("delay_seconds"):
+            text = f"step {step_id}: attempt {data.get('next_attempt', '')}"
+            return Wait(text, self._later(float(data["delay_seconds"])))
+        return None
 
+    def _listed(self, wait: dict[str, Any]) -> Wait:
+        """Return a wait from what the run's log lists of it."""
+        step_id, status, end = str(wait["step_id"]), wait.get("status"), wait.get("until")
+        if status == "needs_reconciliation":
+            return Wait(
+                f"step {step_id}: nobody knows whether it wrote; ask its receiver, then answer",
+                answer=f"onward resolve {self.run_id} {step_id} OUTCOME",
+                choice=_OUTCOMES,
+            )
+        text = f"step {step_id}: {_FOR.get(str(status), status)}"
+        return Wait(text, None if end is None else datetime.fromtimestamp(end, UTC))
 
-def sentence(event: Event) -> str:
-    """Tell one event in one line, for a log or a pipe."""
-    data = event["data"]
-    subject, _, what = event["type"].removeprefix("onward.").partition(".")
-    words = [
-        str(data.get("step_id", "run")) if subject == "step" else "run",
-        what.replace("_", " "),
-    ]
-    if what == "progress":
-        words = [words[0], f"{float(data.get('fraction') or 0):.0%}", str(data.get("note", ""))]
-    if data.get("children") is not None:
-        words.append(f"({data['children']} children)")
-    elif what not in {"progress", "retrying"} and int(data.get("attempt") or 1) > 1:
-        words.append(f"(attempt {data['attempt']})")
-    if "delay_seconds" in data:
-        words.append(f"in {float(data['delay_seconds']):.1f} s")
-    reason = data.get("message") or data.get("cause")
-    if reason:
-        words.append(f"- {reason}")
-    return f"{event['time'][11:19]}  {' '.join(word for word in words if word)}"
+    def _short(self, data: dict[str, Any]) -> datetime | None:
+        delay = float(data.get("delay_seconds") or 0)
+        return self._later(delay) if delay <= _UNTOLD else None
+
+    def _later(self, seconds: float) -> datetime | None:
+        return None if self.at is None else self.at + timedelta(seconds=seconds)

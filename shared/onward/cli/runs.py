@@ -10,9 +10,13 @@ from rich.console import Console
 
 from onward.cli.connection import connect
 from onward.cli.exits import Exit, WrongUse
-from onward.cli.follow import conclude, follow, picture
+from onward.cli.follow import conclude, follow
 from onward.cli.inputs import read_files, read_json, read_object
-from onward.client import Onward
+from onward.cli.picture import picture
+from onward.client import Onward, ServiceUnreachable
+
+PATIENCE = 60.0
+"""Seconds for which a service may be away once a run has been seen to end."""
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, one document a line.")]
 
@@ -70,9 +74,13 @@ def show(run_id: str, as_json: AsJson = False) -> None:
 
 
 def _to_the_end(onward: Onward, run_id: str, console: Console, *, as_json: bool) -> Exit:
-    code = follow(onward, run_id, console, as_json=as_json)
-    if not as_json:
-        conclude(onward.get(run_id), console)
+    try:
+        code = follow(onward, run_id, console, as_json=as_json)
+        if not as_json:
+            conclude(onward.get(run_id, patience=PATIENCE), console)
+    except ServiceUnreachable as error:
+        again = f"onward watch {run_id}"
+        raise ServiceUnreachable(f"{error}; once it is back: {again}") from error
     return code
 
 

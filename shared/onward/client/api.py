@@ -75,10 +75,14 @@ class Onward:
         run: Snapshot = self._wire.ask("POST", "/runs", json=body, headers=headers, within=30.0)
         return run
 
-    def get(self, run_id: str, *, verify: bool = False) -> Snapshot:
-        """Return the run as it stands; `verify` has its webhooks asked what they have heard."""
+    def get(self, run_id: str, *, verify: bool = False, patience: float = 0.0) -> Snapshot:
+        """Return the run as it stands; `verify` has its webhooks asked what they have heard.
+
+        `patience` is how many seconds the service may be away.
+        """
         params = {"verify": "true"} if verify else {}
-        run: Snapshot = self._wire.ask("GET", f"/runs/{run_id}", params=params)
+        away: dict[str, Any] = {"within": patience, "absent": True} if patience else {}
+        run: Snapshot = self._wire.ask("GET", f"/runs/{run_id}", params=params, **away)
         return run
 
     def runs(
