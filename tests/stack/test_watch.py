@@ -4,19 +4,58 @@ from __future__ import annotations
 
 import asyncio
 import json
-from concurrent.futures import ThreadPoolExecutor
+import os
+import subprocess
+import sys
 from pathlib import Path
-from threading import Event as Flag
+from typing import Self
 
 import pytest
 from onward.cli import app
-from onward.client import AsyncOnward, Event, Onward
+from onward.cli.words import sentence
+from onward.client import AsyncOnward, Onward
 from typer.testing import CliRunner
 
 from infra.local.stack import Stack, down, up
+from tests.stack.sandbox import until
 from tests.stack.test_sockets import chain
 
+COMMAND = Path(sys.executable).with_name("onward")
+PATIENCE = 120
 STEPS = 12
+
+
+class Watching:
+    """`onward watch` as a process of its own, in the directory above the file of what it prints."""
+
+    def __init__(self, out: Path, run_id: str, *flags: str, **environment: str) -> None:
+        self.out = out
+        inherited = {k: v for k, v in os.environ.items() if not k.startswith("ONWARD_")}
+        with out.open("w") as file:
+            self.process = subprocess.Popen(
+                [COMMAND, "watch", run_id, *flags],
+                cwd=out.parent,
+                env=inherited | environment,
+                stdin=subprocess.DEVNULL,
+                stdout=file,
+                stderr=subprocess.STDOUT,
+            )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.process.kill()
+        self.process.wait()
+
+    @property
+    def lines(self) -> list[str]:
+        """What it has printed so far, complaints included."""
+        return self.out.read_text().splitlines()
+
+    def wait(self) -> int:
+        """Return its exit code."""
+        return self.process.wait(PATIENCE)
 
 
 def test_events_come_by_socket(onward: Onward, stack: Stack) -> None:
@@ -49,29 +88,30 @@ def test_on_asyncio_a_run_is_followed_and_waited_for(stack: Stack) -> None:
     assert (list(range(1, 13)), "succeeded") == asyncio.run(follow())
 
 
-def test_watching_outlives_the_stack(onward: Onward, stack: Stack, state: Path) -> None:
-    """Down in the middle of a run and up again: every event once, in order, to the end."""
-    run_id = onward.submit(plan=chain(STEPS, 0.2))["run_id"]
-    begun = Flag()
+def test_the_command_outlives_the_stack(
+    onward: Onward, stack: Stack, state: Path, tmp_path: Path
+) -> None:
+    """Down in the middle of a run and up again: every event once, in order, and exit code 0.
 
-    def watch() -> list[Event]:
-        seen = []
-        for event in onward.watch(run_id):
-            seen.append(event)
-            if int(event["sequence"]) >= 8:
-                begun.set()
-        return seen
-
-    with ThreadPoolExecutor(1) as pool:
-        watching = pool.submit(watch)
-        assert begun.wait(30)
+    One is told by its environment where the stack is, the other finds the file that it left.
+    """
+    (tmp_path / ".onward").symlink_to(state)
+    run_id = onward.submit(plan=chain(STEPS, 0.5))["run_id"]
+    told = {"ONWARD_API_URL": stack.api_url, "ONWARD_API_KEY": stack.api_key}
+    program = Watching(tmp_path / "program", run_id, "--json", **told)
+    person = Watching(tmp_path / "person", run_id)
+    with program, person:
+        until(lambda: min(len(program.lines), len(person.lines)) >= 8, 30)
         down(state)
         up(None, state, drills=True)
-        seen = watching.result(timeout=120)
+        assert (0, 0) == (program.wait(), person.wait())
 
-    run = onward.get(run_id)
-    assert "succeeded" == run["status"]
-    assert list(range(1, run["as_of_seq"] + 1)) == [int(event["sequence"]) for event in seen]
+    events = onward.events(run_id)["events"]
+    assert list(range(1, len(events) + 1)) == [int(event["sequence"]) for event in events]
+    assert "execution_dead" in {event["data"].get("cause") for event in events}
+    assert events == [json.loads(line) for line in program.lines]
+    assert [sentence(event) for event in events] == person.lines[:-1]
+    assert f"Run {run_id} succeeded: {STEPS} of {STEPS} steps done" in person.lines[-1]
 
 
 def test_the_command_shows_what_the_client_sees(
