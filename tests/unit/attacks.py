@@ -42,6 +42,14 @@ PROCESSES: Final = {
     "start a shell": "subprocess.run(['sleep', '100'])",
     "start threads": "_thread.start_new_thread(print, ())",
 }
+_HELD: Final = (
+    "f for m in [*sys.modules.values()] for v in [*vars(m).values()] for f in [v, *("
+    "v if isinstance(v, (set, frozenset, list, tuple)) else"
+    " [*v.values()] if isinstance(v, dict) else"
+    " [*vars(v).values()] if isinstance(v, type) else"
+    " v.__defaults__ or () if type(v) is type(run) else ())]"
+)
+"""Functions that a module's names, collections, classes and default arguments lead to."""
 NAMES: Final = {
     "make a directory": "os.mkdir(d['path'])",
     "make a link": "os.symlink('/', d['path'])",
@@ -49,6 +57,13 @@ NAMES: Final = {
     "make a node": "os.mknod(d['path'])",
     "remove what is there": "os.unlink(d['kept'])",
     "rename what is there": "os.rename(d['kept'], d['path'])",
+    "make a pipe from a set": "{f.__name__: f for f in os.supports_dir_fd}['mkfifo'](d['path'])",
+    "make a node from a set": "{f.__name__: f for f in os.supports_dir_fd}['mknod'](d['path'])",
+    "make a pipe by another name": "os.open.__self__.mkfifo(d['path'])",
+    "make a pipe by a frozen module": "_imp.init_frozen('os').mkfifo(d['path'])",
+    "make a pipe by whatever holds it": (
+        f"next({_HELD} if getattr(f, '__name__', '') == 'mkfifo')(d['path'])"
+    ),
 }
 OTHERS: Final = {
     "kill its parent": "os.kill(d['parent'], 9)",
@@ -61,6 +76,10 @@ INTERPRETER: Final = {
     "call machine code": "ctypes.CDLL(None)",
     "forge byte code": "(lambda: 0).__code__.replace(co_consts=())",
     "look at every object": "gc.get_objects()",
+    "make a module by its loader": (
+        "sys.modules['posix'].__spec__.loader.create_module(sys.modules['posix'].__spec__)"
+        ".mkfifo(d['path'])"
+    ),
     "make a module anew": "_imp.create_builtin(sys.modules['posix'].__spec__).mkfifo(d['path'])",
 }
 

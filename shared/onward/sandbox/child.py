@@ -59,6 +59,13 @@ UNANNOUNCED = {
     # Would make a module anew, and with it what was just taken away.
     _imp: ("create_builtin", "create_dynamic"),
 }
+# Sets of functions, those that were just taken away among them.
+HOLDERS = (
+    os.supports_dir_fd,
+    os.supports_effective_ids,
+    os.supports_fd,
+    os.supports_follow_symlinks,
+)
 
 
 def main() -> NoReturn:
@@ -146,6 +153,8 @@ def refuse() -> None:
         for name in names:
             if hasattr(module, name):
                 delattr(module, name)
+    for holder in HOLDERS:
+        holder.clear()
     sys.addaudithook(hook)
 
 
