@@ -63,6 +63,14 @@ def figures(*values: Any) -> tuple[Any, ...]:
             ("date", None, "2016-01-10", "2016-01-10T09:30:00", 0),
         ),
         ((dt.time(8, 5), dt.timedelta(hours=30)), ("time", None, "08:05:00", "30:00:00", 0)),
+        (
+            (dt.timedelta(hours=120, minutes=15), dt.timedelta(hours=99, minutes=30)),
+            ("time", None, "99:30:00", "120:15:00", 0),
+        ),
+        (
+            (dt.timedelta(hours=-2), dt.timedelta(hours=-10), dt.time(1, 0, 0, 5)),
+            ("time", None, "-10:00:00", "01:00:00.000005", 0),
+        ),
         ((moment(2016, 1, 10), "soon"), ("mixed", None, None, None, 0)),
     ],
 )

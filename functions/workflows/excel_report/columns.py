@@ -102,7 +102,8 @@ class Column:
     digits: Tally = field(default_factory=Tally)
     earliest: dt.datetime | None = None
     latest: dt.datetime | None = None
-    times: list[str] = field(default_factory=list)
+    shortest: dt.time | dt.timedelta | None = None
+    longest: dt.time | dt.timedelta | None = None
     words: Counter[str] = field(default_factory=Counter)
     trues: int = 0
     example: str = ""  # the first text, to show why a column is mixed
@@ -116,7 +117,7 @@ class Column:
         elif kind == DATE:
             self._add_date(value)
         elif kind == TIME:
-            self._add_time(as_text(value))
+            self._add_time(value)
         elif kind in (TEXT, MARKER, DIGITS):
             self._add_text(as_text(value), kind)
         elif value is True:
@@ -131,8 +132,11 @@ class Column:
         self.earliest = value if self.earliest is None else min(self.earliest, value)
         self.latest = value if self.latest is None else max(self.latest, value)
 
-    def _add_time(self, text: str) -> None:
-        self.times = [min([*self.times[:1], text]), max([*self.times[1:], text])]
+    def _add_time(self, value: Value) -> None:
+        if not isinstance(value, dt.time | dt.timedelta):
+            return
+        self.shortest = value if self.shortest is None else min(self.shortest, value, key=_seconds)
+        self.longest = value if self.longest is None else max(self.longest, value, key=_seconds)
 
     def _add_text(self, text: str, kind: str) -> None:
         if kind == DIGITS:
@@ -156,7 +160,7 @@ class Column:
         elif kind == "date" and self.earliest and self.latest:
             report.min, report.max = as_text(self.earliest), as_text(self.latest)
         elif kind == "time":
-            report.min, report.max = self.times
+            report.min, report.max = as_text(self.shortest), as_text(self.longest)
         report.detail = self._detail(kind)
         return report, self._notes(kind, tally)
 
@@ -224,6 +228,14 @@ class Column:
         example = f" such as “{self.example[:40]}”" if self.example else ""
         end = "; the figures cover the numbers only" if tally else "; not summed"
         return f"holds {', '.join(part for part in parts if part)}{example}{end}."
+
+
+def _seconds(value: dt.time | dt.timedelta) -> float:
+    """How long a duration is, or how far into the day a time is."""
+    if isinstance(value, dt.timedelta):
+        return value.total_seconds()
+    whole = value.hour * 3600 + value.minute * 60 + value.second
+    return whole + value.microsecond / 1_000_000
 
 
 def _count(number: int, what: str) -> str:
