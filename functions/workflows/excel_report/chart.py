@@ -24,6 +24,7 @@ RIGHT: Final = 16
 NAME_LENGTH: Final = 28
 TICKS: Final = 5
 MAX_DOTS: Final = 40  # more than that hide the line
+FLAT: Final = 1e-12  # what differs by less of itself is equal but for binary residue
 
 
 def draw(chart: ChartData, key: str) -> str:
@@ -54,7 +55,7 @@ def scale(values: Sequence[float], *, zero: bool) -> list[float]:
     low, high = min(values), max(values)
     if zero:
         low, high = min(0, low), max(0, high)
-    if low == high:
+    if high - low <= FLAT * max(abs(low), abs(high)):
         low, high = (0.0, 1.0) if low == 0 else (min(0, low), max(0, high))
     step = _step((high - low) / TICKS)
     first, last = math.floor(low / step), math.ceil(high / step)
@@ -189,6 +190,8 @@ def _places(labels: Sequence[str]) -> list[float]:
     try:
         values = [_position(label) for label in labels]
     except ValueError:
+        values = []
+    if not values or not math.isfinite(values[-1] - values[0]):
         values = [float(at) for at in range(len(labels))]
     low, span = values[0], (values[-1] - values[0]) or 1.0
     return [(value - low) / span for value in values]

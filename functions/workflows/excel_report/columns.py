@@ -8,6 +8,7 @@ once, to the nearest double.
 from __future__ import annotations
 
 import datetime as dt
+import math
 from collections import Counter
 from dataclasses import dataclass, field
 from decimal import Context, Decimal
@@ -155,7 +156,7 @@ class Column:
             report.display = "percent"
         tally = self._summed(kind)
         if tally and not self.kinds[UNCACHED]:
-            report.sum, report.mean = tally.sum, tally.mean
+            report.sum, report.mean = tally.sum if _is_held(tally.sum) else None, tally.mean
             report.min, report.max = tally.least, tally.greatest
         elif kind == "date" and self.earliest and self.latest:
             report.min, report.max = as_text(self.earliest), as_text(self.latest)
@@ -212,6 +213,8 @@ class Column:
             notes.append(f"{_hold(count)} {marks}; counted as missing.")
         if (count := self.kinds[DIGITS]) and kind in NUMERIC:
             notes.append(f"{_hold(count)} a number stored as text; read as a number.")
+        if tally and not _is_held(tally.sum):
+            notes.append("has a sum that is larger than a number can be.")
         if kind == "mixed":
             notes.append(self._mixture(tally))
         return notes
@@ -228,6 +231,10 @@ class Column:
         example = f" such as “{self.example[:40]}”" if self.example else ""
         end = "; the figures cover the numbers only" if tally else "; not summed"
         return f"holds {', '.join(part for part in parts if part)}{example}{end}."
+
+
+def _is_held(number: float) -> bool:
+    return abs(number) < math.inf
 
 
 def _seconds(value: dt.time | dt.timedelta) -> float:

@@ -15,6 +15,7 @@ from workflows.excel_report.cells import NOT_CALCULATED, CellError, Moment, Valu
 from workflows.excel_report.formats import NumberFormats
 
 MAX_COLUMN: Final = 16_384
+MAX_DIGITS: Final = 300  # of a whole number; the sum of a column of longer ones is no double
 
 _VALUE: Final = f"{{{SHEET_MAIN_NS}}}v"
 _FORMULA: Final = f"{{{SHEET_MAIN_NS}}}f"
@@ -89,7 +90,8 @@ class Decoder:
                 return stored
 
     def _number(self, stored: str, style: int) -> Value:
-        number = float(stored) if "." in stored or "e" in stored.lower() else int(stored)
+        real = "." in stored or "e" in stored.lower() or len(stored) > MAX_DIGITS
+        number = float(stored) if real else int(stored)
         if style not in self.formats.dates:
             return number
         try:

@@ -169,9 +169,6 @@ class CodeReport(BaseModel):
     hidden_columns: int = 0
 
 
-Scalar = str | int | float | bool | None
-
-
 class ColumnReport(BaseModel):
     """A column's figures; null where one does not apply.
 

@@ -9,6 +9,7 @@ from typing import Final
 from workflows.excel_report import ruled_code
 from workflows.excel_report.extension import MOST_SINGLE, RULES, Code, Draft
 from workflows.excel_report.models import NUMERIC, ChartPlan, ColumnFacts, Inspection, Job
+from workflows.excel_report.sample import MOST_COLUMNS
 
 MOST_NUMBERS: Final = 6
 
@@ -49,7 +50,7 @@ def codes_by_rules(jobs: list[Job]) -> list[Code]:
     """The code for each table that has a step of its own and enough numbers to look at."""
     codes = []
     for at, job in enumerate(jobs[:MOST_SINGLE]):
-        numbers = telling_numbers(job.table.columns)[:MOST_NUMBERS]
+        numbers = telling_numbers(job.table.columns[:MOST_COLUMNS])[:MOST_NUMBERS]
         if numbers and job.table.rows >= ruled_code.FEW:
             source = f"{inspect.getsource(ruled_code)}\n\nNUMBERS = {numbers}\n"
             codes.append(Code(f"code-{at + 1}", at, RULES, source))

@@ -23,6 +23,11 @@ MAX_BINS: Final = 20
 MAX_VALUES: Final = 2_000_000
 LABEL_LENGTH: Final = 60
 
+# Doubles reach from 5e-324 to 1.8e308; round limits around values near either end would not.
+LARGEST: Final = 1e300
+SMALLEST: Final = 1e-300
+DIGITS: Final = 15
+
 
 @dataclass
 class ChartSeries:
@@ -34,6 +39,7 @@ class ChartSeries:
     groups: dict[str, Tally] = field(default_factory=dict)
     values: array[float] = field(default_factory=lambda: array("d"))
     overflow: bool = False
+    beyond: int = 0
 
     @classmethod
     def of(cls, job: Job) -> ChartSeries | None:
@@ -51,9 +57,7 @@ class ChartSeries:
         if kind not in (INTEGER, NUMBER) or not isinstance(value, int | float):
             return
         if self.plan.label is None:
-            self.overflow = len(self.values) >= MAX_VALUES
-            if not self.overflow:
-                self.values.append(value)
+            self._add_value(value)
             return
         label = values[self.plan.label]
         if kind_of(label) == BLANK:
@@ -66,15 +70,30 @@ class ChartSeries:
             self.groups[text] = Tally()
         self.groups[text].add(int(value) if kind == INTEGER else value)
 
+    def _add_value(self, value: float) -> None:
+        self.overflow = len(self.values) >= MAX_VALUES
+        if abs(value) > LARGEST:
+            self.beyond += 1
+        elif not self.overflow:
+            self.values.append(value)
+
     def data(self, percents: Sequence[bool]) -> ChartData | None:
-        """The finished chart; None when there is nothing to draw or too much to draw truly."""
-        if self.overflow or not (self.groups or self.values):
+        """The finished chart; None when there is nothing to draw or too much to draw truly.
+
+        A value too large to be drawn to scale is left out, which the caption says.
+        """
+        if self.overflow:
             return None
         if self.plan.kind == "histogram":
-            return self._histogram(percent=percents[self.plan.value])
+            drawn = _has_scale(self.values)
+            return self._histogram(percent=percents[self.plan.value]) if drawn else None
         if self.plan.kind == "line":
             self._gather_months()
-        points = [(label, self._combined(tally)) for label, tally in self.groups.items()]
+        combined = [(label, self._combined(tally)) for label, tally in self.groups.items()]
+        points = [point for point in combined if abs(point[1]) <= LARGEST]
+        self.beyond = len(combined) - len(points)
+        if not _has_scale([value for _, value in points]):
+            return None
         shown = _largest(points) if self.plan.kind == "bars" else _thinned(_in_order(points))
         return ChartData(
             kind=self.plan.kind,
@@ -106,34 +125,50 @@ class ChartSeries:
     def _caption(self, total: int, shown: int) -> str:
         several = any(tally.count > 1 for tally in self.groups.values())
         how = {"sum": "Sum of ", "mean": "Mean "}[self.plan.combine] if several else ""
-        caption = f"{how}{self.value_name} by {self.label_name}"
+        caption = f"{how}{self.value_name} by {self.label_name}{self._left_out()}"
         if shown == total:
             return caption
         if self.plan.kind == "bars":
             return f"{caption}: the {shown} largest of {total:,}"
         return f"{caption}: each point is the mean of up to {math.ceil(total / shown)} values"
 
+    def _left_out(self) -> str:
+        if not self.beyond:
+            return ""
+        values = "value" if self.beyond == 1 else "values"
+        return f", without {self.beyond:,} {values} too large to be drawn"
+
     def _histogram(self, *, percent: bool) -> ChartData:
         """Count values in equal intervals with round limits, each without its upper one."""
         low, high = min(self.values), max(self.values)
-        step = _round_step((high - low) / min(MAX_BINS, max(1, math.isqrt(len(self.values)))))
+        step = max(
+            _round_step((high - low) / min(MAX_BINS, max(1, math.isqrt(len(self.values))))),
+            # Limits that are closer to each other would have the same label.
+            _round_step(max(-low, high) * 100 / 10**DIGITS),
+        )
         first = _floor(low / step)
         counts = [0] * (_floor(high / step) - first + 1)
         for value in self.values:
             counts[_floor(value / step) - first] += 1
-        digits = max(0, -math.floor(math.log10(step)))
+        digits = max(0, 1 - math.floor(math.log10(step)))  # one more for steps of 2.5
         points = [
-            ChartPoint(label=f"{round((first + at) * step, digits):g}", value=count)
+            ChartPoint(label=f"{round((first + at) * step, digits):.{DIGITS}g}", value=count)
             for at, count in enumerate([*counts, 0])  # the end of the axis
         ]
         return ChartData(
             kind="histogram",
-            caption=f"How often values of {self.value_name} occur, in intervals of {step:g}",
+            caption=f"How often values of {self.value_name} occur, in intervals of {step:g}"
+            + self._left_out(),
             value_name="Rows",
             label_name=self.value_name,
             percent=percent,
             points=points,
         )
+
+
+def _has_scale(values: Sequence[float]) -> bool:
+    """Whether there are values, all zero or far enough from it for an axis with round limits."""
+    return bool(values) and not 0 < max(map(abs, values)) < SMALLEST
 
 
 def _floor(quotient: float) -> int:
