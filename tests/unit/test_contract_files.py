@@ -112,6 +112,21 @@ def test_a_text_beyond_all_contracts_is_refused(monkeypatch: pytest.MonkeyPatch)
     assert "Upload its parts one by one" in reason(TEXT.read_bytes())
 
 
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        (f"**Term.** {WORDS}", f"Term. {WORDS}"),
+        (f"**a **b** {WORDS}", f"**a b {WORDS}"),
+        (f"Signed: ______ {WORDS}", f"Signed: ______ {WORDS}"),
+        ("**a " * 100_000, ("**a " * 100_000).strip()),
+    ],
+    ids=["emphasis", "a mark within", "a line to sign on", "marks only"],
+)
+def test_marks_of_emphasis_are_taken_in_pairs(line: str, expected: str) -> None:
+    """Each with the next one, so that a text of nothing but marks takes no longer than another."""
+    assert [expected] == texts(line.encode())
+
+
 def test_deep_nesting_is_read_without_recursion() -> None:
     """A document made to exhaust the stack is read like any other."""
     deep = "<w:sdt>" * 20_000 + f"<w:p><w:r><w:t>{WORDS}</w:t></w:r></w:p>" + "</w:sdt>" * 20_000

@@ -16,7 +16,8 @@ _UTF_16: Final = (b"\xff\xfe", b"\xfe\xff")
 _BULLET: Final = re.compile(r"(?:[-*•]|\(?[a-z]{1,4}\))\s+\S")
 _RULE: Final = re.compile(r"[-=_*~\s]*")
 _MARKDOWN: Final = re.compile(r"(#{1,6})\s+(.*)")
-_EMPHASIS: Final = re.compile(r"(\*\*|__)(?=\S)(.+?)(?<=\S)\1")
+# No mark within: each search ends at the next one, however many there are on a line.
+_EMPHASIS: Final = re.compile(r"(\*\*|__)(?=\S)((?:(?!\1).)+)(?<=\S)\1")
 
 
 def is_text(body: bytes) -> bool:
