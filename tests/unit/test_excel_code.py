@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -159,6 +160,19 @@ def test_any_number_of_tables_fits_into_a_run(monkeypatch: pytest.MonkeyPatch) -
     assert ["analyse-1", "analyse-2", "analyse-rest"] == list(added)
     assert ["S2", "S3", "S4"] == [analysis["sheet"] for analysis in added["analyse-rest"]]
     assert "Code was run on the first 2 tables only." in plan["notes"]
+
+
+def test_tables_beyond_two_hundred_are_in_the_report(tmp_path: Path) -> None:
+    """From the upload to the summary, with nothing left out."""
+    sheets: dict[str, Sequence[Any]] = {f"S{at}": [["n"], [at], [1]] for at in range(205)}
+    path = tmp_path / "many.xlsx"
+    path.write_bytes(workbook(**sheets))
+
+    summary = Run().summary(path)
+
+    assert [at + 1 for at in range(205)] == [
+        sheet["tables"][0]["columns"][0]["sum"] for sheet in summary["sheets"]
+    ]
 
 
 def test_a_plan_of_many_tables_stays_below_a_runs_limit() -> None:

@@ -23,8 +23,8 @@ from workflows.excel_report.shape import column_type
 from workflows.excel_report.tables import Table, declared_table, find_tables
 from workflows.excel_report.workbook import Box, Sheet, Workbook
 
-# A run has at most 500 steps; the planner gives each table one.
-MAX_TABLES: Final = 200
+# Each is a step or an item of the one that they share; compose reads the figures of all.
+MAX_TABLES: Final = 1_000
 QUOTED: Final = 6
 QUOTE_LENGTH: Final = 60
 

@@ -93,7 +93,7 @@ def run_analysis(ctx: StepContext, request: CodeRequest) -> CodeReport:
     )
 
 
-@tool(effect="read", timeout=60)
+@tool(effect="read", timeout=120)
 def compose_report(ctx: StepContext, request: ComposeRequest) -> Composed:
     """Write the report for people and the summary for programs."""
     from workflows.excel_report.gathering import gather
