@@ -7,7 +7,9 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from onward.app.submit_run import KEY_SECONDS
 from onward.cli import app
+from onward.client import Onward
 from onward.domain.plan import compile_plan
 from onward.domain.template import resolve
 from onward.sdk.catalogue import load_catalogue
@@ -64,6 +66,17 @@ def test_every_drill_is_listed() -> None:
     table = README.split("| drill | what is broken |")[1].split("## ")[0]
 
     assert list(DRILLS) == re.findall(r"^\| `([a-z-]+)` \| \S", table, re.MULTILINE)
+
+
+def test_a_key_is_promised_for_as_long_as_it_is_kept() -> None:
+    """By the README, the command's help and the client: a day, not for ever."""
+    command = CliRunner().invoke(app, ["run", "--help"], env={"COLUMNS": "200"}).stdout
+    promises = [README, command, Onward.submit.__doc__ or ""]
+
+    assert 86_400 == KEY_SECONDS
+    for promise in promises:
+        assert re.search(r"same\s+run,?\s+for\s+a\s+day", promise)
+        assert not re.search(r"always\s+names", promise)
 
 
 def test_the_commands_and_targets_it_names_exist() -> None:

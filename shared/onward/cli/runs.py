@@ -28,7 +28,9 @@ def run(
     file: Annotated[
         list[str] | None, typer.Option(help="field=path: upload, and set input.field to it.")
     ] = None,
-    key: Annotated[str | None, typer.Option(help="Idempotency-Key: same key, same run.")] = None,
+    key: Annotated[
+        str | None, typer.Option(help="Idempotency-Key: same key, same run, for a day.")
+    ] = None,
     watch: Annotated[bool, typer.Option("--watch", help="Follow the run to its end.")] = False,
     as_json: AsJson = False,
 ) -> None:

@@ -65,7 +65,7 @@ class Onward:
     ) -> Snapshot:
         """Submit one run of a named workflow or of a plan; a lost reply cannot make it two.
 
-        `key` is the Idempotency-Key: the same key with the same body always names the same run.
+        `key` is the Idempotency-Key: the same key with the same body names the same run for a day.
         Without one, a fresh key covers the tries of this call. `options` are the API's optional
         members: `deadline_seconds`, `labels`, `budget`.
         """
