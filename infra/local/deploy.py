@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import boto3
 from botocore.config import Config
-from botocore.exceptions import ClientError
+from botocore.exceptions import ClientError, WaiterError
 
 from infra.local.emulator import LocalStackError
 
@@ -23,10 +23,16 @@ STACK: Final = "Onward"
 _SOURCES_TAG: Final = "onward:assembly"
 _POLL_SECONDS: Final = 0.05
 _DEADLINE_SECONDS: Final = 120
+_ORPHAN_SECONDS: Final = 15
+_UPDATABLE: Final = frozenset({"CREATE_COMPLETE", "UPDATE_COMPLETE", "UPDATE_ROLLBACK_COMPLETE"})
 
 
 class DeploymentFailed(LocalStackError):
     """CloudFormation refused the template; the text names each resource and why."""
+
+
+class DeploymentCutOff(DeploymentFailed):
+    """A deployment was ended in the middle and can neither go on nor back nor be deleted."""
 
 
 def client(service: str, endpoint: str) -> Any:
@@ -50,19 +56,37 @@ def deploy(assembly: Path, endpoint: str) -> dict[str, str]:
     objects live in the emulator afterwards; the assembly is no longer needed.
     """
     formation = client("cloudformation", endpoint)
-    stack = _describe(formation)
-    if stack is not None and stack["StackStatus"] == "ROLLBACK_COMPLETE":
-        # What a failed first deployment leaves can only be deleted.
-        formation.delete_stack(StackName=STACK)
-        formation.get_waiter("stack_delete_complete").wait(
-            StackName=STACK, WaiterConfig={"Delay": 1, "MaxAttempts": _DEADLINE_SECONDS}
-        )
-        stack = None
+    stack = _usable(formation)
     if stack is None or not _is_made_from(stack, assembly):
         template = _upload_assets(assembly, endpoint)
         _apply(formation, assembly, template, update=stack is not None)
         stack = _await(formation)
     return {output["OutputKey"]: output["OutputValue"] for output in stack.get("Outputs", [])}
+
+
+def _usable(formation: Any) -> dict[str, Any] | None:
+    """Return the stack if it can be updated, None where there is none or was none that could.
+
+    One that an interrupted command left in the middle is given time to settle: the emulator goes
+    on with it, unless it was itself ended meanwhile. What a first deployment left unfinished is
+    deleted, for it holds nothing yet; raises DeploymentCutOff where an update was cut off.
+    """
+    deadline = time.monotonic() + _ORPHAN_SECONDS
+    while (stack := _describe(formation)) and time.monotonic() < deadline:
+        if not str(stack["StackStatus"]).endswith("IN_PROGRESS"):
+            break
+        time.sleep(_POLL_SECONDS)
+    if stack is None or stack["StackStatus"] in _UPDATABLE:
+        return stack
+    if stack["StackStatus"].startswith("UPDATE"):
+        raise DeploymentCutOff(f"an earlier update was cut off ({stack['StackStatus']})")
+    formation.delete_stack(StackName=STACK)
+    waiter = formation.get_waiter("stack_delete_complete")
+    try:
+        waiter.wait(StackName=STACK, WaiterConfig={"Delay": 1, "MaxAttempts": _DEADLINE_SECONDS})
+    except WaiterError as error:
+        raise DeploymentCutOff(f"what an earlier deployment left stays: {error}") from error
+    return None
 
 
 def _is_made_from(stack: dict[str, Any], assembly: Path) -> bool:

@@ -119,13 +119,21 @@ def start(state: Path, port: int) -> Emulator:
         emulator = Emulator(process.pid, port)
         json.dump(asdict(emulator), lock)
     _children[process.pid] = process
+    try:
+        _await_health(emulator, process, log)
+    except BaseException:
+        # Interrupted too: the next command must not find one that does not answer yet.
+        _end_group(emulator.pid)
+        raise
+    return emulator
+
+
+def _await_health(emulator: Emulator, process: subprocess.Popen[bytes], log: Path) -> None:
     deadline = time.monotonic() + _START_SECONDS
     while not _is_healthy(emulator):
         if process.poll() is not None or time.monotonic() > deadline:
-            _end_group(emulator.pid)
             raise EmulatorFailed(f"the emulator did not start; {log} ends with:\n{_tail(log)}")
         time.sleep(0.02)
-    return emulator
 
 
 def stop(state: Path) -> bool:

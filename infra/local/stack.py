@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 from infra.local import assembly, emulator
-from infra.local.deploy import client, deploy
+from infra.local.deploy import DeploymentCutOff, client, deploy
 from infra.local.emulator import Emulator, LocalStackError
 
 if TYPE_CHECKING:
@@ -66,7 +66,10 @@ def up(port: int | None, state: Path, *, drills: bool | None = None) -> Stack:
         began = running is None
         if running is None:
             running = emulator.start(state, chosen)
-        outputs = deploy(built, running.endpoint)
+        try:
+            outputs = deploy(built, running.endpoint)
+        except DeploymentCutOff as error:
+            raise DeploymentCutOff(f"{error}; {_way_out(state)}") from error
         key = known.api_key if known else new_key()
         _grant(running, outputs["RunsTable"], key)
         stage = urlsplit(outputs["SocketUrl"]).path
@@ -116,6 +119,10 @@ def _serving(state: Path, port: int | None) -> Emulator | None:
             f" onward down --state {state}, or give another --state"
         )
     return found
+
+
+def _way_out(state: Path) -> str:
+    return f"to begin anew, without its data: onward down --state {state} && rm -r {state}"
 
 
 def _grant(running: Emulator, table: str, key: str) -> None:

@@ -8,13 +8,15 @@ import shutil
 import signal
 import socket
 import stat
+import subprocess
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from infra.local import assembly, emulator
-from infra.local.deploy import DeploymentFailed, client, deploy
+from infra.local.deploy import DeploymentCutOff, DeploymentFailed, client, deploy
 from infra.local.emulator import PortTaken
 from infra.local.stack import OtherPort, Stack, down, status, up
 from tests.stack.sandbox import free_port, until
@@ -131,6 +133,75 @@ def test_a_failed_deployment_says_why_and_a_good_one_may_follow(
         assert deploy(good, endpoint)["RunsTable"]
     finally:
         emulator.stop(state)
+
+
+def hang(good: Path, bad: Path, endpoint: str) -> None:
+    """Begin a deployment that waits for a signal nobody sends."""
+    shutil.copytree(good, bad)
+    template = json.loads((bad / "Onward.template.json").read_text())
+    template["Resources"] |= {
+        "Handle": {"Type": "AWS::CloudFormation::WaitConditionHandle"},
+        "Wait": {
+            "Type": "AWS::CloudFormation::WaitCondition",
+            "Properties": {"Handle": {"Ref": "Handle"}, "Timeout": "600"},
+        },
+    }
+    (bad / "Onward.template.json").write_text(json.dumps(template))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("infra.local.deploy._DEADLINE_SECONDS", 1)
+        with pytest.raises(DeploymentFailed, match="did not settle"):
+            deploy(bad, endpoint)
+
+
+def test_a_first_deployment_that_was_cut_off_begins_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The emulator was ended in its middle; nothing goes on with it, and it held nothing."""
+    monkeypatch.setattr("infra.local.deploy._ORPHAN_SECONDS", 0.5)
+    state, good = tmp_path / "state", assembly.synthesise(drills=False)
+    state.mkdir()
+    hang(good, tmp_path / "bad", emulator.start(state, free_port()).endpoint)
+    emulator.stop(state)
+    endpoint = emulator.start(state, free_port()).endpoint
+    try:
+        found = client("cloudformation", endpoint).describe_stacks()["Stacks"]
+        assert ["CREATE_IN_PROGRESS"] == [stack["StackStatus"] for stack in found]
+
+        assert deploy(good, endpoint)["RunsTable"]
+    finally:
+        emulator.stop(state)
+
+
+def test_an_update_that_was_cut_off_names_what_to_remove(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the stack holds is not thrown away without a word."""
+    monkeypatch.setattr("infra.local.deploy._ORPHAN_SECONDS", 0.5)
+    state = tmp_path / "state"
+    first = up(free_port(), state)
+    hang(assembly.synthesise(drills=False), tmp_path / "bad", first.endpoint_url)
+    down(state)
+    try:
+        with pytest.raises(DeploymentCutOff, match=f"down --state {state} && rm -r {state}"):
+            up(None, state)
+    finally:
+        down(state)
+
+
+def test_up_goes_on_where_it_was_interrupted(tmp_path: Path) -> None:
+    """At the terminal, with Ctrl-C, as soon as the emulator's process is there."""
+    state, port = tmp_path / "state", free_port()
+    command = [Path(sys.executable).with_name("onward"), "up", "--state", state]
+    first = subprocess.Popen([*command, "--port", str(port)], stderr=subprocess.DEVNULL)
+    lock = state / "emulator.lock"
+    until(lambda: lock.exists() and lock.stat().st_size > 0)
+    first.send_signal(signal.SIGINT)
+    first.wait()
+    try:
+        assert emulator.running(state) is None
+        assert up(port, state) == status(state)
+    finally:
+        down(state)
 
 
 def test_a_port_in_use_is_told(tmp_path: Path) -> None:
