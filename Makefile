@@ -1,8 +1,11 @@
 # Every target makes what it needs first; what is made already is not made again.
-# PYTHON=python3.12 chooses the interpreter of .venv, FILE=path.xlsx the workbook of the demo.
+# PYTHON=python3.12 chooses the interpreter of .venv, FILE=path.xlsx the workbook of the demo,
+# PORT=9000 the port of the local stack.
 
 PYTHON ?= $(shell .venv/bin/python -c '' 2>/dev/null && echo .venv/bin/python || echo python3)
 BIN := .venv/bin
+# Given to make only: a PORT of the environment is mostly meant for something else.
+WHERE = $(if $(filter command,$(origin PORT)),--port $(PORT))
 
 define venv
 	@command -v $(PYTHON) >/dev/null || { echo "$(PYTHON) is missing: apt-get install python3 python3-venv"; exit 1; }
@@ -16,19 +19,20 @@ setup:
 
 demo:
 	$(call venv,requirements.lock)
-	@$(BIN)/onward demo $(if $(FILE),"$(FILE)")
+	@$(BIN)/onward demo $(WHERE) $(if $(FILE),"$(FILE)")
 
 up:
 	$(call venv,requirements.lock)
-	@$(BIN)/onward up
+	@$(BIN)/onward up $(WHERE)
 
 down:
 	$(call venv,requirements.lock)
 	@$(BIN)/onward down
 
-# All drills, or those in DRILLS="zombie burst".
+# All drills, or those in DRILLS="zombie burst"; the stack allows them from then on.
 drill:
 	$(call venv,requirements.lock)
+	@$(BIN)/onward up --drills $(WHERE)
 	@$(BIN)/onward drill $(DRILLS)
 
 # SEED=… repeats the faults of an earlier round.

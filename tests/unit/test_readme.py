@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
 import tomllib
 from pathlib import Path
 
@@ -20,6 +22,7 @@ from infra.local.drills.runner import DRILLS
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text()
+BIN = ".venv/bin/"
 
 
 def test_the_example_is_a_whole_workflow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -77,6 +80,40 @@ def test_a_key_is_promised_for_as_long_as_it_is_kept() -> None:
     for promise in promises:
         assert re.search(r"same\s+run,?\s+for\s+a\s+day", promise)
         assert not re.search(r"always\s+names", promise)
+
+
+def planned(*arguments: str, port: str | None = None) -> list[str]:
+    """The lines with our command that make would run, without its folder."""
+    environment = {"PATH": os.environ["PATH"]} | ({} if port is None else {"PORT": port})
+    done = subprocess.run(
+        ["make", "--dry-run", *arguments],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    lines = [" ".join(line.split()) for line in done.stdout.splitlines()]
+    return [line.removeprefix(BIN) for line in lines if line.startswith(f"{BIN}onward ")]
+
+
+def test_a_newcomer_is_told_where_the_command_is() -> None:
+    """Before the first command line that takes it for granted."""
+    before, _, _ = README.partition("$ onward ")
+
+    assert "`.venv/bin/onward`" in before
+    assert "`source .venv/bin/activate`" in before
+
+
+def test_drills_bring_up_a_stack_that_allows_them() -> None:
+    """Also after a demo, whose stack does not."""
+    assert ["onward up --drills", "onward drill zombie"] == planned("drill", "DRILLS=zombie")
+
+
+def test_the_port_is_what_make_was_given() -> None:
+    """Not one that the environment holds for something else."""
+    assert ["onward demo --port 9000"] == planned("demo", "PORT=9000", port="3000")
+    assert ["onward up"] == planned("up", port="3000")
 
 
 def test_the_commands_and_targets_it_names_exist() -> None:
