@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 import random
 import secrets
-import socket
 import sys
 import tempfile
 import time
@@ -29,6 +28,7 @@ from infra.local.drills.finding import faults_of
 from infra.local.drills.havoc import Havoc, faults
 from infra.local.drills.outside import outside
 from infra.local.drills.stage import Stage
+from infra.local.emulator import free_port
 
 if TYPE_CHECKING:
     from infra.local.drills.finding import Watched
@@ -100,7 +100,7 @@ def main() -> None:
     seed = options.seed if options.seed is not None else secrets.randbelow(10**6)
     state = Path(tempfile.mkdtemp(prefix="onward-chaos-"))
     print(f"seed {seed}, {options.runs} runs, state and ledger in {state}", flush=True)
-    up = stack.up(_free_port(), state, drills=True)
+    up = stack.up(free_port(), state, drills=True)
     try:
         with Onward(up.api_url, up.api_key) as onward, outside(state / "ledger.jsonl") as receiver:
             until = time.monotonic() + 60 * options.minutes
@@ -172,12 +172,6 @@ def _resumed(stage: Stage) -> list[float]:
 
 def _words(counts: Counter[str]) -> str:
     return ", ".join(f"{what} {count}" for what, count in sorted(counts.items())) or "nothing"
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 if __name__ == "__main__":

@@ -84,6 +84,13 @@ def running(state: Path) -> Emulator | None:
     return None
 
 
+def free_port() -> int:
+    """Return a port of the loopback that nobody listens on at this moment."""
+    with socket.socket() as probe:
+        probe.bind((LOOPBACK, 0))
+        return int(probe.getsockname()[1])
+
+
 def require_free(port: int) -> None:
     """Raise PortTaken if something answers on a port of the loopback."""
     with socket.socket() as probe:

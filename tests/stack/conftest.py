@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from onward.client import Onward
 
+from infra.local.emulator import free_port
 from infra.local.stack import Stack, down, up
-from tests.stack.sandbox import free_port
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import socket
 import time
 import uuid
 import zipfile
@@ -19,13 +18,6 @@ if TYPE_CHECKING:
 
 ROLE = "arn:aws:iam::000000000000:role/any"
 INVOKE = "arn:aws:states:::lambda:invoke"
-
-
-def free_port() -> int:
-    """Return a port that nobody listens on at this moment."""
-    with socket.socket() as probe:
-        probe.bind((emulator.LOOPBACK, 0))
-        return int(probe.getsockname()[1])
 
 
 def until(look: Callable[[], Any], seconds: float = 15) -> Any:
@@ -54,7 +46,7 @@ class Sandbox:
 
     def start(self) -> None:
         """Start it, the first time or again."""
-        endpoint = emulator.start(self.state, free_port()).endpoint
+        endpoint = emulator.start(self.state, emulator.free_port()).endpoint
         self.functions = client("lambda", endpoint)
         self.machines = client("stepfunctions", endpoint)
         self.tables = client("dynamodb", endpoint)

@@ -17,9 +17,9 @@ import pytest
 
 from infra.local import assembly, emulator
 from infra.local.deploy import DeploymentCutOff, DeploymentFailed, client, deploy
-from infra.local.emulator import PortTaken
+from infra.local.emulator import PortTaken, free_port
 from infra.local.stack import OtherPort, Stack, down, status, up
-from tests.stack.sandbox import free_port, until
+from tests.stack.sandbox import until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

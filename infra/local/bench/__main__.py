@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import socket
 import tempfile
 from pathlib import Path
 from statistics import median, quantiles
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from onward.client import Onward
 
@@ -17,6 +16,7 @@ from infra.local.bench.executions import history, seconds
 from infra.local.bench.fan_out import child_costs, fan_out_seconds
 from infra.local.bench.push import crowd, push_turns
 from infra.local.deploy import client
+from infra.local.emulator import free_port
 from infra.local.stack import down, up
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def main() -> None:
     """Bring a stack of its own up, measure, take it down."""
     with tempfile.TemporaryDirectory() as scratch:
         state = Path(scratch)
-        stack = up(_free_port(), state)
+        stack = up(free_port(), state)
         try:
             measure(stack)
         finally:
@@ -155,13 +155,6 @@ def _ours(stack: Stack, length: int) -> tuple[float, list[str]]:
 
 def _count(events: list[str], kind: str) -> int:
     return sum(kind in event for event in events)
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: Any = probe.getsockname()[1]
-        return int(port)
 
 
 if __name__ == "__main__":

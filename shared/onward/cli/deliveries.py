@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
 from onward.cli.connection import DEFAULT_STATE, connect
 from onward.cli.exits import Exit
-from onward.cli.runs import AsJson
+from onward.cli.printing import AsJson, print_json, print_table
 from onward.cli.stack import State
 from onward.client import ServiceUnreachable
 
@@ -88,10 +86,10 @@ def alarms(state: State = DEFAULT_STATE, as_json: AsJson = False) -> None:
     rows = _alarms(state)
     ringing = [row for row in rows if row["state"] == "ALARM"]
     if as_json:
-        _show(rows, (), "", as_json=True)
+        print_json(*rows)
     else:
         columns = ("about", "metric", "state", "what")
-        _show(ringing, columns, f"{len(rows)} alarms, none of them rings", as_json=False)
+        print_table(columns, ringing, f"{len(rows)} alarms, none of them rings")
     raise typer.Exit(Exit.RUN_FAILED if ringing else Exit.SUCCEEDED)
 
 
@@ -118,21 +116,7 @@ def _alarms(state: Path) -> list[dict[str, Any]]:
 def _show(
     rows: list[dict[str, Any]], columns: tuple[str, ...], empty: str, *, as_json: bool
 ) -> None:
-    console = Console()
     if as_json:
-        for row in rows:
-            console.out(json.dumps(row, ensure_ascii=False), highlight=False)
-        return
-    if not rows:
-        console.out(empty, highlight=False)
-        return
-    table = Table(*(name.replace("_", " ") for name in columns))
-    for row in rows:
-        table.add_row(*(_cell(row[name]) for name in columns))
-    console.print(table)
-
-
-def _cell(value: object) -> str:
-    if isinstance(value, list):
-        return ", ".join(map(str, value))
-    return "" if value is None else str(value)
+        print_json(*rows)
+    else:
+        print_table(columns, rows, empty)

@@ -11,7 +11,7 @@ from rich.markup import escape
 
 from onward.cli.connection import DEFAULT_STATE
 from onward.cli.exits import Exit, StackFailed, WrongUse
-from onward.cli.runs import AsJson
+from onward.cli.printing import AsJson
 from onward.cli.stack import Port, State, start
 
 if TYPE_CHECKING:

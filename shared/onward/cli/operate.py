@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import json
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
 from onward.cli.connection import connect
 from onward.cli.inputs import read_json
-
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, one document a line.")]
+from onward.cli.printing import AsJson, print_json, print_table
 
 
 def effects(run_id: str, as_json: AsJson = False) -> None:
@@ -20,11 +17,11 @@ def effects(run_id: str, as_json: AsJson = False) -> None:
     with connect() as onward:
         found = onward.effects(run_id)
     if as_json:
-        _print_json(found)
+        print_json(found)
         return
     rows = found["effects"]
     shown = ("step_id", "tool", "state", "fence", "sent_at", "key")
-    _print_table(shown, rows, "no step of this run writes")
+    print_table(shown, rows, "no step of this run writes")
 
 
 def resolve(
@@ -53,7 +50,7 @@ def patrol(as_json: AsJson = False) -> None:
     with connect() as onward:
         found = onward.patrol()
     if as_json:
-        _print_json(found)
+        print_json(found)
         return
     repairs = ", ".join(f"{count} {name}" for name, count in found["repairs"].items())
     Console().out(f"looked at {found['looked']}: {repairs or 'nothing to repair'}", highlight=False)
@@ -64,7 +61,7 @@ def recovery(days: int = 7, as_json: AsJson = False) -> None:
     with connect() as onward:
         found = onward.recovery(days)
     if as_json:
-        _print_json(found)
+        print_json(found)
         return
     shown = (
         "cause",
@@ -75,24 +72,4 @@ def recovery(days: int = 7, as_json: AsJson = False) -> None:
         "tokens_saved",
         "duplicates_prevented",
     )
-    _print_table(shown, found["causes"], f"nothing was interrupted in the last {days} days")
-
-
-def _print_json(document: dict[str, Any]) -> None:
-    Console().out(json.dumps(document, ensure_ascii=False), highlight=False)
-
-
-def _print_table(columns: tuple[str, ...], rows: list[dict[str, Any]], empty: str) -> None:
-    if not rows:
-        Console().out(empty, highlight=False)
-        return
-    table = Table(*(name.replace("_", " ") for name in columns))
-    for row in rows:
-        table.add_row(*(_cell(row[name]) for name in columns))
-    Console().print(table)
-
-
-def _cell(value: object) -> str:
-    if isinstance(value, list):
-        return ", ".join(map(str, value))
-    return "" if value is None else str(value)
+    print_table(shown, found["causes"], f"nothing was interrupted in the last {days} days")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,11 +9,10 @@ import typer
 from rich.console import Console
 
 from onward.cli.connection import connect
+from onward.cli.printing import AsJson, print_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
-
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, one document a line.")]
 
 
 def list_(
@@ -54,11 +52,10 @@ def _members(described: Mapping[str, Any]) -> str:
 
 def _print(rows: Iterable[Mapping[str, Any]], columns: Sequence[str], *, as_json: bool) -> None:
     """Print a line a row, its columns one below the other; nothing is cut, for it may be piped."""
-    console = Console(soft_wrap=True)
     if as_json:
-        for row in rows:
-            console.out(json.dumps(row, ensure_ascii=False), highlight=False)
+        print_json(*rows)
         return
+    console = Console(soft_wrap=True)
     cells = [["" if row[name] is None else str(row[name]) for name in columns] for row in rows]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     for line in cells:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Annotated, Any
 
 import typer
@@ -13,12 +12,11 @@ from onward.cli.exits import Exit, WrongUse
 from onward.cli.follow import conclude, follow
 from onward.cli.inputs import read_files, read_json, read_object
 from onward.cli.picture import picture
+from onward.cli.printing import AsJson, print_json
 from onward.client import Onward, ServiceUnreachable
 
 PATIENCE = 60.0
 """Seconds for which a service may be away once a run has been seen to end."""
-
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, one document a line.")]
 
 
 def run(
@@ -48,7 +46,7 @@ def run(
         if watch:
             raise typer.Exit(_to_the_end(onward, submitted["run_id"], console, as_json=as_json))
         if as_json:
-            console.out(json.dumps(submitted, ensure_ascii=False), highlight=False)
+            print_json(submitted)
         else:
             run_id = submitted["run_id"]
             console.out(f"{run_id}  {submitted['status']}", highlight=False)
@@ -67,7 +65,7 @@ def show(run_id: str, as_json: AsJson = False) -> None:
     with connect() as onward:
         snapshot = onward.get(run_id)
     if as_json:
-        console.out(json.dumps(snapshot, ensure_ascii=False), highlight=False)
+        print_json(snapshot)
         return
     console.print(picture(snapshot))
     conclude(snapshot, console)

@@ -1,0 +1,36 @@
+"""What commands print of what a service answered: JSON for programs, a table for people."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, one document a line.")]
+
+
+def print_json(*documents: Mapping[str, Any]) -> None:
+    """Print each document on a line of its own."""
+    for document in documents:
+        Console().out(json.dumps(document, ensure_ascii=False), highlight=False)
+
+
+def print_table(columns: tuple[str, ...], rows: Iterable[Mapping[str, Any]], empty: str) -> None:
+    """Print these columns of the rows, or what to say where there is no row."""
+    table = Table(*(name.replace("_", " ") for name in columns))
+    for row in rows:
+        table.add_row(*(_cell(row[name]) for name in columns))
+    if table.row_count:
+        Console().print(table)
+    else:
+        Console().out(empty, highlight=False)
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, list):
+        return ", ".join(map(str, value))
+    return "" if value is None else str(value)
