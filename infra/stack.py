@@ -82,7 +82,7 @@ class OnwardStack(Stack):
         )
         self.http_api: Final = self._function(
             "http_api",
-            self._tables()
+            self._catalogue()
             | self._ending()
             | {
                 "execute_step_version": self.version,
@@ -143,7 +143,7 @@ class OnwardStack(Stack):
         return Driven(
             execute_step=self._function(
                 "execute_step",
-                self._tables()
+                self._catalogue()
                 | self._ending()
                 | {
                     "model_id": self._context("model"),
@@ -182,7 +182,6 @@ class OnwardStack(Stack):
         return {
             "runs_table": self.state.runs.table_name,
             "artifacts_bucket": self.state.artifacts.bucket_name,
-            "drills": "1" if self._context("drills") == "1" else "0",
         }
 
     def _ending(self) -> dict[str, str]:
@@ -194,8 +193,11 @@ class OnwardStack(Stack):
     def _local_endpoints(self) -> str:
         return "1" if self._context("local-endpoints") == "1" else "0"
 
-    def _tables(self) -> dict[str, str]:
-        return self._data() | {"idempotency_table": self.state.idempotency.table_name}
+    def _catalogue(self) -> dict[str, str]:
+        return self._data() | {
+            "drills": "1" if self._context("drills") == "1" else "0",
+            "idempotency_table": self.state.idempotency.table_name,
+        }
 
     def _package(self) -> Package:
         with tempfile.TemporaryDirectory() as scratch:

@@ -24,7 +24,6 @@ _COMMIT: Final = (
     "dynamodb:PutItem",
     "dynamodb:UpdateItem",
     "dynamodb:BatchWriteItem",
-    "dynamodb:ConditionCheckItem",
 )
 """What reading and committing needs: no scan, and no deletion, which is left to the expiry."""
 

@@ -15,15 +15,18 @@ if TYPE_CHECKING:
 
 PREFIX: Final = "ONWARD_"
 
-_DATA: Final = frozenset({"runs_table", "artifacts_bucket", "drills"})
+_DATA: Final = frozenset({"runs_table", "artifacts_bucket"})
+
+_CATALOGUE: Final = frozenset({"drills", "idempotency_table"})
+"""For whoever loads the catalogue, and remembers what it answered."""
 
 _ENDING: Final = frozenset({"notify_queue_url", "live_queue_url"})
 """For whoever may commit a run's end, and then wakes those who listen."""
 
 FUNCTION_FIELDS: Final[Mapping[str, frozenset[str]]] = {
     "http_api": _DATA
+    | _CATALOGUE
     | {
-        "idempotency_table",
         "execute_step_version",
         "patrol_function",
         "notify_queue_url",
@@ -34,7 +37,7 @@ FUNCTION_FIELDS: Final[Mapping[str, frozenset[str]]] = {
         "socket_url",
     },
     "start_run": _DATA | {"driver_arn"},
-    "execute_step": _DATA | {"idempotency_table", "model_id", "sandbox_function"} | _ENDING,
+    "execute_step": _DATA | _CATALOGUE | {"model_id", "sandbox_function"} | _ENDING,
     "run_sandbox": frozenset(),
     "recover": _DATA | _ENDING,
     "settle": _DATA | _ENDING,

@@ -21,6 +21,13 @@ def test_the_template_has_the_functions_that_have_settings(template: Template) -
         assert (ROOT / "functions" / f"{name}.py").exists()
 
 
+def test_who_loads_the_catalogue_is_told_of_drills() -> None:
+    """Nobody else asks whether tools may rehearse faults."""
+    asking = {name for name, fields in settings.FUNCTION_FIELDS.items() if "drills" in fields}
+
+    assert {"http_api", "execute_step"} == asking
+
+
 @pytest.mark.parametrize("name", sorted(settings.FUNCTION_FIELDS))
 def test_a_functions_environment_satisfies_its_settings(template: Template, name: str) -> None:
     """A function is given what it reads, and nothing of ours beside it."""

@@ -1,8 +1,11 @@
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
 from typing import Any
 
+import onward
 import pytest
 
 from tests.infra.conftest import Synthesise, Template, of_type, target
@@ -33,6 +36,31 @@ def statements(template: Template) -> list[tuple[str, dict[str, Any]]]:
 def listed(value: Any) -> list[Any]:
     """Return a list for what IAM lets stand alone."""
     return value if isinstance(value, list) else [value]
+
+
+def test_every_call_to_a_table_that_is_allowed_is_made(template: Template) -> None:
+    """By the library, alone or in a transaction; streams and records are read for us."""
+    sources = (path.read_text() for path in Path(onward.__file__).parent.rglob("*.py"))
+    library = "".join(sources)
+    others = {"DescribeStream", "GetRecords", "GetShardIterator", "ListStreams"}
+    allowed = {
+        action.removeprefix("dynamodb:")
+        for _, statement in statements(template)
+        for action in listed(statement["Action"])
+        if action.startswith("dynamodb:")
+    }
+
+    uncalled = {
+        action
+        for action in allowed - others
+        if f"{snake_case(action)}(" not in library
+        and f'{{"{action.removesuffix("Item")}": ' not in library
+    }
+    assert {"DeleteItem"} >= uncalled, "only Powertools deletes, what it remembers"
+
+
+def snake_case(name: str) -> str:
+    return re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
 
 
 def test_no_policy_allows_a_whole_service(template: Template) -> None:
