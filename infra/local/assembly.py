@@ -33,7 +33,7 @@ class SynthesisFailed(LocalStackError):
     """The CDK app could not be synthesised; the text is what it printed."""
 
 
-def synthesise(*, drills: bool) -> Path:
+def synthesise(*, drills: bool, local_endpoints: bool = True) -> Path:
     """Return the cloud assembly for a local stack; synthesised only if a source has changed.
 
     The template is the one for AWS, except that functions find their dependencies in the
@@ -43,7 +43,7 @@ def synthesise(*, drills: bool) -> Path:
     context = {
         "onward:layer": "none",
         "onward:state": "destroy",
-        "onward:local-endpoints": "1",
+        "onward:local-endpoints": "1" if local_endpoints else "0",
         "onward:drills": "1" if drills else "0",
     }
     target = CACHE / f"local-{fingerprint(context)}"

@@ -44,13 +44,21 @@ class Stack:
     port: int
     outputs: dict[str, str] = field(default_factory=dict)
     drills: bool = False
+    local_endpoints: bool = True
 
 
-def up(port: int | None, state: Path, *, drills: bool | None = None) -> Stack:
+def up(
+    port: int | None,
+    state: Path,
+    *,
+    drills: bool | None = None,
+    local_endpoints: bool | None = None,
+) -> Stack:
     """Start the emulator unless it runs, deploy what changed, and return where everything is.
 
-    Without a port the one of last time is taken, else 8787; unless told whether drills are
-    allowed, it stays as it was, at first not. Raises PortTaken, OtherPort, SynthesisFailed,
+    Without a port the one of last time is taken, else 8787. Unless told whether drills, and
+    webhooks to addresses of this machine, are allowed, it stays as it was: at first drills are
+    not, and webhooks are. Raises PortTaken, OtherPort, SynthesisFailed,
     EmulatorFailed or DeploymentFailed, each a LocalStackError.
     """
     state = state.resolve()
@@ -61,8 +69,11 @@ def up(port: int | None, state: Path, *, drills: bool | None = None) -> Stack:
         chosen = port or (known.port if known else DEFAULT_PORT)
         if running is None:
             emulator.require_free(chosen)
-        allowed = drills if drills is not None else known is not None and known.drills
-        built = assembly.synthesise(drills=allowed)
+        if drills is None:
+            drills = known is not None and known.drills
+        if local_endpoints is None:
+            local_endpoints = known is None or known.local_endpoints
+        built = assembly.synthesise(drills=drills, local_endpoints=local_endpoints)
         began = running is None
         if running is None:
             running = emulator.start(state, chosen)
@@ -83,7 +94,8 @@ def up(port: int | None, state: Path, *, drills: bool | None = None) -> Stack:
             pid=running.pid,
             port=running.port,
             outputs=outputs,
-            drills=allowed,
+            drills=drills,
+            local_endpoints=local_endpoints,
         )
         _write(state, stack)
         if began:

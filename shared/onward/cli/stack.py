@@ -32,10 +32,17 @@ def up(
             "--drills/--no-drills", help="Let inputs ask for faults; else as it was last time."
         ),
     ] = None,
+    local_endpoints: Annotated[
+        bool | None,
+        typer.Option(
+            "--local-endpoints/--no-local-endpoints",
+            help="Let webhooks go to addresses of this machine; else as it was last time.",
+        ),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one line of JSON.")] = False,
 ) -> None:
     """Start the local stack, or find it running, and print where it is."""
-    stack = start(port, state, drills=drills)
+    stack = start(port, state, drills=drills, local_endpoints=local_endpoints)
     console = Console(soft_wrap=True, highlight=False)
     if as_json:
         console.out(json.dumps({name: getattr(stack, name) for name in _SHOWN}))
@@ -45,6 +52,8 @@ def up(
     console.out(f"data  {stack.state_dir}")
     if stack.drills:
         console.out("note  inputs may ask for faults here (--no-drills ends that)")
+    if not stack.local_endpoints:
+        console.out("note  webhooks go to public addresses only (--local-endpoints ends that)")
     console.out(f"stop  {stop_command(state)}")
 
 
@@ -55,7 +64,13 @@ def down(state: State = DEFAULT_STATE) -> None:
     Console().out("stopped" if stack.down(state) else "no stack was running")
 
 
-def start(port: int | None, state: Path, *, drills: bool | None = None) -> Stack:
+def start(
+    port: int | None,
+    state: Path,
+    *,
+    drills: bool | None = None,
+    local_endpoints: bool | None = None,
+) -> Stack:
     """Bring the stack up. Whatever that prints goes to standard error.
 
     Raises:
@@ -66,7 +81,7 @@ def start(port: int | None, state: Path, *, drills: bool | None = None) -> Stack
 
     try:
         with redirect_stdout(sys.stderr):
-            return stack.up(port, state, drills=drills)
+            return stack.up(port, state, drills=drills, local_endpoints=local_endpoints)
     except LocalStackError as error:
         raise StackFailed(str(error)) from error
 
