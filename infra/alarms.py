@@ -20,12 +20,16 @@ if TYPE_CHECKING:
 
     from infra.driver import Driver
     from infra.function import Function
+    from infra.http import Http
 
 _MINUTE: Final = Duration.minutes(1)
 _FIVE: Final = Duration.minutes(5)
 
 _STREAM_LAG: Final = 60_000
 """Milliseconds a committed event may wait for the publisher: usually it is under a second."""
+
+_SERVER_ERRORS: Final = 5
+"""In five minutes. One that may pass, such as a throttled table, is asked again by the client."""
 
 _LOST_ATTEMPTS: Final = 10
 """In five minutes. Single deaths are what the driver is for; this many are a cause of their own."""
@@ -112,6 +116,15 @@ class Alarms(Construct):
                 metric,
                 "An execution of the driver ended before its run: look at its last event.",
             )
+
+    def watch_http(self, http: Http) -> None:
+        """Ring on calls that our side could not answer: they are no failed invocations."""
+        self._ring(
+            "ServerErrors",
+            http.api.metric_server_error(period=_FIVE),
+            "Calls of the API are answered with 5xx: look for them in the function's log.",
+            threshold=_SERVER_ERRORS,
+        )
 
     def watch_runs(self) -> None:
         """Ring on what commits say."""

@@ -40,6 +40,8 @@ class Dashboard(Construct):
             Metric.RESTARTS,
             Metric.NEEDS_RECONCILIATION,
             Metric.PERMISSION_FAILURES,
+            Metric.PATROL_REPAIRS,
+            Metric.PATROL_FAILURES,
         )
         seconds = {
             name: counted(self, Metric.STEP_SECONDS, statistic)

@@ -271,6 +271,7 @@ class OnwardStack(Stack):
         self.alarms.watch_functions(self.driven.execute_step, self.functions)
         self.alarms.watch_stream(self.publish_outbox)
         self.alarms.watch_driver(self.driver)
+        self.alarms.watch_http(self.http)
         self.alarms.watch_runs()
         self.dashboard.show_runs()
         self.dashboard.show_delivery(self.publish_outbox, self._queues())
