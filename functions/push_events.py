@@ -20,12 +20,13 @@ AGAIN_SECONDS = 2
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """Serve one run, or let its wake-up come again; other runs have invocations of their own."""
     (record,) = event["Records"]
-    run_id = json.loads(record["body"])["run_id"]
+    body = json.loads(record["body"])
+    run_id, after = body["run_id"], body.get("after")
     receives = int(record["attributes"]["ApproximateReceiveCount"])
-    end = until(context) - COMMIT_MARGIN
+    end, last = until(context) - COMMIT_MARGIN, receives >= MAX_RECEIVES
     with log(context, run_id=run_id, receives=receives) as line:
         try:
-            count = push_events(live(), run_id, end, last=receives >= MAX_RECEIVES)
+            count = push_events(live(), run_id, end, last=last, after=after)
         except Exception:  # noqa: BLE001 - tried again, and kept in the DLQ in the end
             line.exception("push failed")
             # Its group waits for it, by default as long as six times the time-out.

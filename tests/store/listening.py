@@ -87,9 +87,9 @@ class Sockets:
     def asked_at(self) -> int:
         return round(self.time.now * 1000)
 
-    def wake(self, seq: int) -> None:
+    def wake(self, seq: int, after: int | None = None) -> None:
         """Queue what the stream queues after a commit."""
-        self.queue.send_ordered([live_wake_up(RUN_ID, f"{RUN_ID}/{seq}")])
+        self.queue.send_ordered([live_wake_up(RUN_ID, f"{RUN_ID}/{seq}", after)])
 
     def work(self) -> int:
         """Handle what is in the queue; return how many wake-ups there were.
@@ -101,7 +101,7 @@ class Sockets:
             once, handle = message["Attributes"]["MessageDeduplicationId"], message["ReceiptHandle"]
             if once not in self.remembered:
                 try:
-                    self._push(json.loads(message["Body"])["run_id"])
+                    self._push(**json.loads(message["Body"]))
                 except Exception:
                     self.queue.show_again(handle, 0)
                     raise
@@ -110,8 +110,8 @@ class Sockets:
             self.sqs.delete_message(QueueUrl=self.url, ReceiptHandle=handle)
         return count
 
-    def _push(self, run_id: str) -> None:
-        push_events(self.live, run_id, self.until, last=self.last)
+    def _push(self, run_id: str, after: int | None = None) -> None:
+        push_events(self.live, run_id, self.until, last=self.last, after=after)
 
     def _again(self, run_id: str) -> None:
         self.before_again()

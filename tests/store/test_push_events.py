@@ -56,6 +56,38 @@ def test_a_subscriber_gets_what_was_and_what_comes(sockets: Sockets, made: Journ
     assert 1 == len(sockets.of("a", "subscribed"))
 
 
+@pytest.mark.parametrize("after", [0, 2, 3, 4, 5, 99])
+def test_whatever_is_read_ahead_each_event_is_sent_once(
+    sockets: Sockets, made: Journey, after: int
+) -> None:
+    """A hint of where sockets stand is only a hint, for one that does not stand there too."""
+    sockets.say("a", "subscribe")
+    sockets.say("b", "subscribe", last_event_id=2)
+    sockets.work()
+    made.move(Complete("s1", 1, DONE))
+    sockets.wake(made.run.seq, after)
+    sockets.work()
+
+    assert [1, 2, 3, 4, 5] == sockets.seqs("a")
+    assert [3, 4, 5] == sockets.seqs("b")
+
+
+def test_nothing_is_sent_ahead_of_a_log_that_is_gone(
+    sockets: Sockets, made: Journey, dynamodb: Any
+) -> None:
+    """Though its rows are still there."""
+    sockets.say("a", "subscribe", last_event_id=2)
+    dynamodb.update_item(
+        TableName=RUNS,
+        Key={"pk": {"S": keys.run_pk(RUN_ID)}, "sk": {"S": keys.RUN}},
+        UpdateExpression="SET expired_at = :t",
+        ExpressionAttributeValues={":t": {"N": "1"}},
+    )
+    sockets.wake(3, 2)
+    sockets.work()
+    assert ["subscribed", "snapshot"] == [each["type"] for each in sockets.sent["a"]]
+
+
 def test_a_reconnect_is_sent_what_it_lacks(sockets: Sockets, made: Journey) -> None:
     """By number or by the event's whole id."""
     sockets.say("a", "subscribe", last_event_id=1)

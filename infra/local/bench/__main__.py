@@ -14,12 +14,13 @@ from infra.local.bench.bare import BareChain
 from infra.local.bench.calls import attempt_costs, chain
 from infra.local.bench.executions import history, seconds
 from infra.local.bench.fan_out import child_costs, fan_out_seconds
-from infra.local.bench.push import crowd, push_turns
+from infra.local.bench.push import crowd, progress_turns, step_turns
 from infra.local.deploy import client
 from infra.local.emulator import free_port
 from infra.local.stack import down, up
 
 if TYPE_CHECKING:
+    from infra.local.bench.push import Turns
     from infra.local.stack import Stack
 
 LENGTH: Final = 8
@@ -91,18 +92,20 @@ def costs(stack: Stack) -> None:
 
 def push(stack: Stack) -> None:
     """Time the way from a commit to a frame, in turns with the bare one."""
-    turns = push_turns(stack, PUSHES)
-    ours, bare = (quantiles(side, n=20) for side in (turns.ours, turns.bare))
     print(f"push, commit to frame, {PUSHES} turns on one socket, milliseconds")
-    row("onward, median", f"{1000 * ours[9]:.1f}")
-    row("onward, 95th percentile", f"{1000 * ours[18]:.1f}")
-    row("bare hop, median", f"{1000 * bare[9]:.1f}")
-    row("bare hop, 95th percentile", f"{1000 * bare[18]:.1f}")
-    row("ratio of medians", f"{ours[9] / bare[9]:.2f}", "2")
-    row("ratio of 95th percentiles", f"{ours[18] / bare[18]:.2f}", "2")
+    _sides("a step's progress", progress_turns(stack, PUSHES), "2")
+    _sides("a step's end, driver busy", step_turns(stack, PUSHES), None)
     many = quantiles(crowd(stack, SOCKETS, PUSHES // 2), n=20)
-    row(f"onward, {SOCKETS} sockets on a run, median", f"{1000 * many[9]:.1f}")
-    row(f"onward, {SOCKETS} sockets on a run, 95th", f"{1000 * many[18]:.1f}")
+    row(f"{SOCKETS} sockets on a run, median", f"{1000 * many[9]:.1f}")
+    row(f"{SOCKETS} sockets on a run, 95 of 100", f"{1000 * many[18]:.1f}")
+
+
+def _sides(what: str, turns: Turns, target: str | None) -> None:
+    ours, bare = (quantiles(side, n=20) for side in (turns.ours, turns.bare))
+    for name, index in (("median", 9), ("95 of 100", 18)):
+        row(f"{what}: {name}", f"{1000 * ours[index]:.1f}")
+        row(f"bare hop beside it: {name}", f"{1000 * bare[index]:.1f}")
+        row("ratio", f"{ours[index] / bare[index]:.2f}", target)
 
 
 def fan_out(stack: Stack) -> None:

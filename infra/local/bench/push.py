@@ -44,7 +44,19 @@ class Turns:
     bare: list[float]
 
 
-def push_turns(stack: Stack, turns: int) -> Turns:
+def progress_turns(stack: Stack, turns: int) -> Turns:
+    """Measure commits of one long step, which tells its progress while nothing else moves."""
+    told = {"value": 1, "seconds": turns + 1.5}
+    plan = {"steps": [{"id": "long", "tool": "echo", "input": told, "timeout": turns + 60}]}
+    return _turns(stack, plan, "step.progress", turns)
+
+
+def step_turns(stack: Stack, turns: int) -> Turns:
+    """Measure commits between two steps, behind which the driver moves on at once."""
+    return _turns(stack, _chain(turns), "step.succeeded", turns)
+
+
+def _turns(stack: Stack, plan: dict[str, Any], kind: str, turns: int) -> Turns:
     """Measure each so many times, once both have warm functions."""
     found = Turns([], [])
     with Onward(stack.api_url, stack.api_key) as onward:
@@ -56,9 +68,9 @@ def push_turns(stack: Stack, turns: int) -> Turns:
             hop = BareHop(stack, _connection(stack, warm))
             for _ in range(WARM):
                 _bare_to_frame(socket, hop)
-            _subscribe(socket, onward.submit(plan=_chain(turns))["run_id"])
+            _subscribe(socket, onward.submit(plan=plan)["run_id"])
             for _ in range(turns):
-                found.ours.append(_commit_to_frame(socket))
+                found.ours.append(_commit_to_frame(socket, kind))
                 time.sleep(PAUSE)
                 found.bare.append(_bare_to_frame(socket, hop))
     return found
@@ -71,11 +83,11 @@ def crowd(stack: Stack, sockets: int, steps: int) -> list[float]:
         return asyncio.run(_crowd(onward, run_id, sockets))
 
 
-def _commit_to_frame(socket: ClientConnection) -> float:
-    """Wait for the next step to succeed; its event was timed just before it was committed."""
+def _commit_to_frame(socket: ClientConnection, kind: str) -> float:
+    """Wait for the next event of a kind; it was timed just before it was committed."""
     while True:
         frame = _heard(socket)
-        if frame["type"] == "event" and frame["event"]["type"].endswith("step.succeeded"):
+        if frame["type"] == "event" and frame["event"]["type"].endswith(kind):
             return _age(frame["event"])
 
 

@@ -40,11 +40,11 @@ def publish_outbox(records: Sequence[dict[str, Any]], outlets: Outlets) -> str |
     the number of the last one: it reads the log itself, which is all there by now. So are a run's
     sockets, whether or not somebody listens: only the pusher knows.
     """
-    last = _last(records)
+    spans = _spans(records)
     told: set[tuple[str, str]] = set()
     for record in records:
         try:
-            _publish(record["dynamodb"]["NewImage"], outlets, last, told)
+            _publish(record["dynamodb"]["NewImage"], outlets, spans, told)
         except Exception:  # noqa: BLE001 - reported to the stream, which tries again
             return str(record["dynamodb"]["SequenceNumber"])
     return None
@@ -53,7 +53,7 @@ def publish_outbox(records: Sequence[dict[str, Any]], outlets: Outlets) -> str |
 def _publish(
     image: dict[str, Any],
     outlets: Outlets,
-    last: dict[str, int],
+    spans: dict[str, tuple[int, int]],
     told: set[tuple[str, str]],
 ) -> None:
     start = start_message(image)
@@ -61,7 +61,8 @@ def _publish(
         outlets.start.send([start])
     run_id = _run(image)
     if (run_id, _SOCKETS) not in told:
-        outlets.live.send_ordered([live_wake_up(run_id, f"{run_id}/{last[run_id]}")])
+        first, last = spans[run_id]
+        outlets.live.send_ordered([live_wake_up(run_id, f"{run_id}/{last}", first - 1)])
         told.add((run_id, _SOCKETS))
     if "tenant" not in image:
         return  # written by a release from before there were endpoints
@@ -72,7 +73,7 @@ def _publish(
         if (run_id, endpoint.endpoint_id) not in told and (kind in ENDS or endpoint.wants(kind))
     ]
     if woken:
-        seq = last[run_id]
+        seq = spans[run_id][1]
         outlets.notify.send_ordered(
             wake_up(run_id, tenant, endpoint_id, f"{run_id}/{seq}/{endpoint_id}")
             for endpoint_id in woken
@@ -90,14 +91,16 @@ def start_message(image: dict[str, Any]) -> dict[str, Any] | None:
     }
 
 
-def _last(records: Sequence[dict[str, Any]]) -> dict[str, int]:
-    """Return the last event of each run in a batch; a record that makes no sense has none."""
-    last: dict[str, int] = {}
+def _spans(records: Sequence[dict[str, Any]]) -> dict[str, tuple[int, int]]:
+    """Return the first and the last event of each run in a batch; none of senseless records."""
+    spans: dict[str, tuple[int, int]] = {}
     for record in records:
         with suppress(LookupError, TypeError, ValueError):
             image = record["dynamodb"]["NewImage"]
-            last[_run(image)] = max(int(image["seq"]["N"]), last.get(_run(image), 0))
-    return last
+            seq = int(image["seq"]["N"])
+            first, last = spans.get(_run(image), (seq, seq))
+            spans[_run(image)] = min(first, seq), max(last, seq)
+    return spans
 
 
 def _run(image: dict[str, Any]) -> str:

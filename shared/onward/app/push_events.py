@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from onward.app.read_run import read_run
+from onward.app.read_run import is_expired, read_run
 from onward.app.replay_events import cloud_event, read_log
 from onward.aws.codec import iso
 from onward.aws.failures import may_pass
@@ -68,23 +68,29 @@ class Live:
     clock: Callable[[], float]
 
 
-def push_events(live: Live, run_id: str, until: float, *, last: bool = False) -> int:
+def push_events(
+    live: Live, run_id: str, until: float, *, last: bool = False, after: int | None = None
+) -> int:
     """Send every subscriber of a run what it lacks until a time; return how many there are.
 
-    Cursors are read before the log, so a log that looks shorter than a cursor says is shorter;
-    the run's row is read meanwhile, and again where a position is beyond it. What does not fit
-    into the time is left to another wake-up, and takes no try off this one. In its last try,
-    sockets that take nothing are hung up on: their clients come back for the rest.
+    Cursors are read before the log, so a log that looks shorter than a cursor says is shorter.
+    The run's row is read meanwhile, and again where a position is beyond it; so are the events
+    behind `after`, which are there already whenever somebody stands at that position. What does
+    not fit into the time is left to another wake-up, and takes no try off this one. In its last
+    try, sockets that take nothing are hung up on: their clients come back for the rest.
 
     Raises PushIncomplete, or what is no passing failure, after all others were served.
     """
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         row = pool.submit(live.reader.run, run_id)
+        ahead = None if after is None else pool.submit(live.reader.events, run_id, after, PAGE)
         listening = live.cursors.subscriptions(run_id, live.clock())
         run = row.result()
         if run is None:
             return 0
         log = _Log(live, run)
+        if after is not None and ahead is not None:
+            log.expect(after, ahead.result())
         mine = [sub for sub in listening if sub.tenant == run.tenant]
         outcomes = list(pool.map(lambda sub: _reached(live, log, sub, until, last=last), mine))
     missed = [error for error in outcomes if error is not None and not isinstance(error, _Late)]
@@ -134,7 +140,14 @@ class _Log:
             run = self.live.reader.run(run.run_id) or run
         if at > run.seq:
             raise CursorExpired("the log ends before this position", run.seq)
-        found = read_log(self.live, run, at, PAGE)
+        return self._piece(read_log(self.live, run, at, PAGE))
+
+    def expect(self, at: int, found: list[Event]) -> None:
+        """Take events that were read before it was known whether they may be: not of old runs."""
+        if found and not is_expired(self.run, self.live.clock()):
+            self.known[at] = self._piece(found)
+
+    def _piece(self, found: list[Event]) -> _Piece:
         frames = tuple((event.seq, _event_frame(self.run.run_id, event)) for event in found)
         return _Piece(frames, more=len(found) == PAGE)
 

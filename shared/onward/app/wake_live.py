@@ -21,9 +21,14 @@ if TYPE_CHECKING:
     from onward.domain.model import Run
 
 
-def live_wake_up(run_id: str, once: str) -> Message:
-    """Return a wake-up; those of one run are handled one after the other."""
-    return Message({"run_id": run_id}, run_id, once)
+def live_wake_up(run_id: str, once: str, after: int | None = None) -> Message:
+    """Return a wake-up; those of one run are handled one after the other.
+
+    `after` is where sockets that are up to date stand: the pusher may read on from there before
+    it knows who listens.
+    """
+    hint = {} if after is None else {"after": after}
+    return Message({"run_id": run_id, **hint}, run_id, once)
 
 
 @dataclass(frozen=True, slots=True)
