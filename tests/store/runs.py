@@ -1,4 +1,4 @@
-"""Runs to store: plans made of four tools, and the commits that move them."""
+"""Runs to store: plans made of a few tools, and the commits that move them."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ TOOLS = {
         "expand": Policy(),
         "native": Policy(effect="write", idempotency="native"),
         "once": Policy(effect="write", idempotency="none"),
+        "telling": Policy(effect="write", idempotency="none"),
     }.items()
 }
 RUN_ID = "run_019ad0f0a0007000800000000000abcd"

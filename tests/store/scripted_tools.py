@@ -66,6 +66,13 @@ def once(ctx: StepContext, request: Value) -> Value:
     return _act(ctx, request)
 
 
+@tool(effect="write", idempotency="none")
+def telling(ctx: StepContext, request: Value) -> Value:
+    done = _act(ctx, request)
+    ctx.progress(1.0, "sent")
+    return done
+
+
 class Added(BaseModel):
     steps: list[dict[str, Any]]
 

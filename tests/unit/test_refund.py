@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from decimal import Decimal
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +15,7 @@ from onward.sdk import (
     Applied,
     InvalidInput,
     NotApplied,
+    OutcomeUnknown,
     PermissionDenied,
     RateLimited,
     StepContext,
@@ -97,6 +101,53 @@ def test_no_answer_is_no_refusal(receiver: Outside) -> None:
         tools.create_number(rehearsing(), asking(receiver, "lost_reply"))
 
     assert 1 == receiver.effects("o-1")["number"]
+
+
+@contextmanager
+def saying(status: int, body: str, **headers: str) -> Iterator[str]:
+    """A receiver that answers everything with this."""
+
+    class Says(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(status)
+            for name, value in headers.items():
+                self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(body.encode())
+
+        def do_POST(self) -> None:
+            self.do_GET()
+
+        def log_message(self, *_: object) -> None:
+            """Say nothing."""
+
+    with HTTPServer(("127.0.0.1", 0), Says) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+@pytest.mark.parametrize("body", ["{}", "[]", '{"effects": 1}', "<html>", '{"effects": [{}]}'])
+def test_an_answer_of_another_shape_says_nothing(body: str) -> None:
+    """A 200 is no refusal, and no receipt either: nobody knows what was written."""
+    with saying(200, body) as url:
+        request = Write(order=ORDER, receiver_url=url)
+        with pytest.raises(OutcomeUnknown, match="receiver"):
+            tools.create_number(rehearsing(), request)
+        assert isinstance(tools.find_booking(rehearsing("book"), request), Unsure)
+
+
+@pytest.mark.parametrize(("asked", "seconds"), [("1.5", 1.5), ("Wed, 21 Oct 2026", 0.0)])
+def test_a_date_to_come_back_at_is_no_doubt(asked: str, seconds: float) -> None:
+    """The receiver refused, whatever it wishes for."""
+    headers = {"Retry-After": asked}
+    with saying(429, "", **headers) as url, pytest.raises(RateLimited) as refused:
+        tools.create_number(rehearsing(), Write(order=ORDER, receiver_url=url))
+    assert seconds == refused.value.retry_after
 
 
 def test_an_old_fence_is_refused_for_good(receiver: Outside) -> None:

@@ -14,7 +14,14 @@ from urllib.error import HTTPError
 from urllib.parse import quote
 from urllib.request import ProxyHandler, Request, build_opener
 
-from onward.sdk import InvalidInput, PermissionDenied, RateLimited, StepContext, Transient
+from onward.sdk import (
+    InvalidInput,
+    OutcomeUnknown,
+    PermissionDenied,
+    RateLimited,
+    StepContext,
+    Transient,
+)
 
 from workflows.drills.faults import OUTSIDE, Fault, allow, die
 from workflows.refund.models import Receipt, Write
@@ -44,8 +51,8 @@ class Desk:
         """Have the action carried out under this attempt's key and fence.
 
         Raises:
-            StepError: it was refused, so nothing happened.
-            OSError: there was no answer, so nobody knows.
+            OSError, OutcomeUnknown: there was no answer that says what happened, so nobody knows.
+            StepError: any other one: it was refused, so nothing happened.
         """
         order = self.request.order
         body = {
@@ -66,18 +73,23 @@ class Desk:
             headers[REHEARSE] = f"{fault.kind};{fault.seconds:g}"
         if fault is not None and fault.kind == "late_landing":
             self._send_and_die(document, headers)
-        answer = self._ask("/writes", headers, json.dumps(document).encode())
-        return Receipt.model_validate(answer)
+        return _receipt(self._ask("/writes", headers, json.dumps(document).encode()))
 
     def find(self) -> Receipt | None:
-        """Return what was written under this action's key; None when nothing was."""
+        """Return what was written under this action's key; None when nothing was.
+
+        Raises as `write` does.
+        """
         if not self.request.receiver_url:
             # To file a paper again under its key changes nothing and says what is there.
             return self.write(None)
         allow(self.ctx, self.request.receiver_url)
         key = quote(self.ctx.idempotency_key, safe="")
-        found = self._ask(f"/writes?key={key}", {}, None)["effects"]
-        return Receipt.model_validate(found[0]) if found else None
+        answer = self._ask(f"/writes?key={key}", {}, None)
+        found = answer.get("effects") if isinstance(answer, dict) else None
+        if not isinstance(found, list):
+            raise OutcomeUnknown("the receiver does not list its effects")
+        return _receipt(found[0]) if found else None
 
     def _file(self, body: dict[str, str]) -> Receipt:
         paper = json.dumps({"action": self.action, **body}, indent=2).encode()
@@ -86,15 +98,16 @@ class Desk:
             reference=artifact.ref, action=self.action, order_id=self.request.order.order_id
         )
 
-    def _ask(self, path: str, headers: dict[str, str], body: bytes | None) -> dict[str, Any]:
+    def _ask(self, path: str, headers: dict[str, str], body: bytes | None) -> Any:
         url = self.request.receiver_url.rstrip("/") + path
         seconds = max(0.1, min(PATIENCE, self.ctx.remaining() - RESERVE))
         try:
             with _open(Request(url, body, headers), timeout=seconds) as answer:  # noqa: S310
-                found: dict[str, Any] = json.load(answer)
-                return found
+                return json.load(answer)
         except HTTPError as error:
             raise _refusal(error) from error
+        except ValueError as error:
+            raise OutcomeUnknown(f"the receiver's answer is no JSON: {error}") from error
 
     def _send_and_die(self, document: dict[str, Any], headers: dict[str, str]) -> None:
         """Leave a request on its way and be gone before it arrives."""
@@ -106,11 +119,19 @@ class Desk:
         die()
 
 
+def _receipt(answer: Any) -> Receipt:
+    """Read an answer as a receipt; one of another shape says nothing of what happened."""
+    try:
+        return Receipt.model_validate(answer)
+    except ValueError as error:
+        raise OutcomeUnknown(f"the receiver's answer is no receipt: {error}") from error
+
+
 def _refusal(error: HTTPError) -> StepError | HTTPError:
     """Return what a refusal means; other answers leave the outcome open."""
     text = f"the receiver answered {error.code}: {error.read(200).decode(errors='replace')}"
     if error.code == HTTPStatus.TOO_MANY_REQUESTS:
-        return RateLimited(text, retry_after=float(error.headers.get("Retry-After", 0)))
+        return RateLimited(text, retry_after=_seconds(error.headers.get("Retry-After", "")))
     if error.code == HTTPStatus.LOCKED:
         return Transient(text)
     if error.code in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}:
@@ -118,3 +139,11 @@ def _refusal(error: HTTPError) -> StepError | HTTPError:
     if error.code < HTTPStatus.INTERNAL_SERVER_ERROR:
         return InvalidInput(text)
     return error
+
+
+def _seconds(asked: str) -> float:
+    """Return a Retry-After in seconds; its other form, a date, counts as none."""
+    try:
+        return max(0.0, float(asked))
+    except ValueError:
+        return 0.0

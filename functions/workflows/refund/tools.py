@@ -11,7 +11,16 @@ from decimal import Decimal
 from hashlib import sha256
 from typing import Final
 
-from onward.sdk import Applied, InvalidInput, NotApplied, Retry, StepContext, Unsure, tool
+from onward.sdk import (
+    Applied,
+    InvalidInput,
+    NotApplied,
+    OutcomeUnknown,
+    Retry,
+    StepContext,
+    Unsure,
+    tool,
+)
 
 from workflows.drills.faults import allow, die, due, strike
 from workflows.refund.desk import Desk
@@ -105,7 +114,7 @@ def find_booking(ctx: StepContext, request: Write) -> Applied | NotApplied | Uns
     """Ask the books whether they have this payment."""
     try:
         found = Desk(ctx, request, "book").find()
-    except OSError as error:
+    except (OSError, OutcomeUnknown) as error:
         return Unsure(f"the books do not answer: {error}")
     return NotApplied() if found is None else Applied(found)
 

@@ -1,14 +1,15 @@
-"""Call an attempt's tool: decode, mark, probe where the outcome is unknown, call, encode."""
+"""Call an attempt's tool: decode, mark, probe where the outcome is unknown, call, encode, keep."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from onward.app.checkpoints import action_version, keep, load
 from onward.app.classify import classify
 from onward.app.extend_plan import extend_plan
 from onward.aws import codec
+from onward.aws.failures import may_pass
 from onward.domain.errors import Conflict, Fatal, OutcomeUnknown
 from onward.domain.machine.ledger import proven
 from onward.domain.protocol import AttemptClosed, Complete, Fail
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
     from onward.domain.protocol import Extension, View
     from onward.sdk.context import StepContext
     from onward.sdk.tools import Tool
+
+_PAUSE: Final = 0.2
+_LONGEST_PAUSE: Final = 2.0
 
 
 @dataclass(slots=True)
@@ -50,7 +54,7 @@ def call_tool(call: Call) -> Complete | Fail:
     """
     step, started_at = call.step, call.drive.clock()
     try:
-        output = _output(call)
+        output = _kept(call, _returned(call))
     except AttemptClosed:
         raise
     except Exception as error:  # noqa: BLE001 - a tool is the outside
@@ -73,11 +77,10 @@ def call_tool(call: Call) -> Complete | Fail:
     )
 
 
-def _output(call: Call) -> Payload:
+def _returned(call: Call) -> Json:
     from onward.sdk.catalogue import load_tool  # Pydantic stays off the cold path
 
-    blobs = call.drive.blobs(call.view.run.tenant)
-    value = load(blobs, call.step.input)
+    value = load(call.drive.blobs(call.view.run.tenant), call.step.input)
     tool = load_tool(call.planned.entry)
     request = tool.input_model.model_validate(value)
     version = action_version(call.planned.tool, value)
@@ -87,7 +90,24 @@ def _output(call: Call) -> Payload:
     if call.planned.expands:
         run_id, tools = call.context.run_id, call.tools()
         call.extension = extend_plan(call.drive, run_id, call.step, returned, tools)
-    return keep(blobs, returned)
+    return returned
+
+
+def _kept(call: Call, returned: Json) -> Payload:
+    """Put an output at rest, as often as it takes until the attempt's deadline.
+
+    What was called has answered, and perhaps changed the world: a store that is busy is waited
+    for, because to call it again costs more, or is not allowed.
+    """
+    pause = _PAUSE
+    while True:
+        try:
+            return keep(call.drive.blobs(call.view.run.tenant), returned)
+        except Exception as error:
+            if not may_pass(error) or call.drive.clock() + pause >= call.context.deadline:
+                raise
+        call.drive.sleep(pause)
+        pause = min(_LONGEST_PAUSE, pause * 2)
 
 
 def _run(call: Call, tool: Tool, request: BaseModel) -> Json:

@@ -1,18 +1,23 @@
 """The one table that says what an error of a tool means for its step.
 
-raised by a tool                      read tool        write tool
+raised by a tool                      before a send    once its write is marked as sent
 Transient, RateLimited                retry            retry (the tool says: not applied)
-InvalidInput, pydantic errors         fail at once     fail at once
-PermissionDenied, AccessDenied …      fail at once     fail at once
-Fatal                                 fail at once     fail at once
+InvalidInput, PermissionDenied, Fatal fail at once     fail at once (the same)
 OutcomeUnknown                        retry            unknown
-time-outs, lost connections, 5xx,
-throttling, anything else             retry            unknown, unless it was refused
+pydantic errors, HTTP 4xx             fail at once     unknown
+AccessDenied …, HTTP 401 and 403      fail at once     unknown
+throttling, HTTP 429                  retry            unknown
+time-outs, lost connections, HTTP 5xx,
+anything else                         retry            unknown
+
+Before a send: read tools, probes, and the input of a write. After it only the tool knows whether
+a refusal was its receiver's or came from whatever was called next; so only its own word counts.
 """
 
 from __future__ import annotations
 
-from typing import Any, Final
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, Final
 
 from onward.domain.errors import (
     InvalidInput,
@@ -20,8 +25,12 @@ from onward.domain.errors import (
     PermissionDenied,
     RateLimited,
     StepError,
+    Transient,
 )
 from onward.domain.model import Failure
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 MESSAGE_CHARACTERS: Final = 500
 
@@ -47,6 +56,9 @@ _THROTTLED: Final = frozenset(
 )
 _INVALID: Final = frozenset({"ValidationException", "InvalidParameterValue", "NoSuchBucket"})
 
+_PASSING: Final = frozenset({HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_EARLY})
+"""Client errors (HTTP 4xx) that the same request need not meet again."""
+
 
 def classify(error: Exception, *, writes: bool) -> Failure:
     """Return what an error that a tool raised means; `writes`: after its write was sent."""
@@ -56,23 +68,46 @@ def classify(error: Exception, *, writes: bool) -> Failure:
     if isinstance(error, StepError):
         after = error.retry_after if isinstance(error, RateLimited) else 0.0
         return Failure(error.code, said, error.retryable, after)
-    refusal = _refusal(error)
-    if refusal is not None:
-        return Failure(refusal, said, retryable=refusal == RateLimited.code)
     if writes:
         return Failure("outcome_unknown", said, retryable=True)
+    kind = _refusal(error) or _answered(error)
+    if kind is not None:
+        after = _seconds(error) if kind is RateLimited else 0.0
+        return Failure(kind.code, said, kind.retryable, after)
     timed_out = isinstance(error, TimeoutError) or "Timeout" in type(error).__name__
     return Failure("timeout" if timed_out else "transient", said, retryable=True)
 
 
-def _refusal(error: Exception) -> str | None:
+def _refusal(error: Exception) -> type[StepError] | None:
     """Return why a request was refused before it could have done anything."""
     code = _service_code(error)
     if code in _DENIED or isinstance(error, PermissionError):
-        return PermissionDenied.code
+        return PermissionDenied
     if code in _INVALID or _is(error, "pydantic_core", "ValidationError"):
-        return InvalidInput.code
-    return RateLimited.code if code in _THROTTLED else None
+        return InvalidInput
+    return RateLimited if code in _THROTTLED else None
+
+
+def _answered(error: Exception) -> type[StepError] | None:
+    """Return what an HTTP status that httpx raised means; None for other errors."""
+    if not _is(error, "httpx", "HTTPStatusError"):
+        return None
+    response: Any = getattr(error, "response", None)
+    status = int(response.status_code)
+    if status in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}:
+        return PermissionDenied
+    if status == HTTPStatus.TOO_MANY_REQUESTS:
+        return RateLimited
+    if status >= HTTPStatus.INTERNAL_SERVER_ERROR or status in _PASSING:
+        return Transient
+    return InvalidInput
+
+
+def _seconds(error: Exception) -> float:
+    """Return an answer's Retry-After in seconds; its other form, a date, counts as none."""
+    headers: Mapping[str, str] = getattr(getattr(error, "response", None), "headers", {})
+    asked = headers.get("Retry-After", "").strip()
+    return float(asked) if asked.isdecimal() else 0.0
 
 
 def _say(error: Exception) -> str:

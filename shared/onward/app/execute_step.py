@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -141,12 +142,13 @@ def _context(worker: Worker, attempt: Attempt, view: View, step: Step) -> StepCo
 
 
 def _report(drive: Drive, attempt: Attempt, fraction: float, note: str) -> None:
-    """Tell watchers, if that can be done at once; progress is not worth failing a step for."""
+    """Tell watchers, if that can be done at once; progress is not worth failing a step for.
+
+    Nothing of it reaches the tool, which may have sent its write by now.
+    """
     command = Report(attempt.step_id, attempt.fence, fraction, note)
-    try:
+    with suppress(Exception):
         carry_out(drive, attempt.run_id, attempt.generation, command, drive.clock() + 0.5)
-    except (Contended, AttemptClosed):
-        return
 
 
 def _end_at_deadline(worker: Worker, step: Step, now: float) -> threading.Timer:

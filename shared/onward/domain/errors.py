@@ -43,7 +43,12 @@ class OnwardError(Exception):
 
 
 class StepError(OnwardError):
-    """A step's failure, as its tool reports it."""
+    """A step's failure, as its tool reports it.
+
+    A write tool that raises one says that nothing was applied and nothing can still arrive; only
+    OutcomeUnknown says that nobody knows. So does every error that is not one of these, once the
+    write may have been sent: raise one of these only for an answer of the receiver itself.
+    """
 
     code = "step_failed"
 

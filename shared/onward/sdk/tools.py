@@ -133,6 +133,12 @@ def tool(  # noqa: PLR0913 - one keyword a policy
     before anything is sent again, `settles_after` seconds after the last request can have been
     sent), `fenced` (the receiver keeps one write a key, the one with the highest fence), `none`
     (a person is asked). Raises ToolRefused for a write tool without a policy.
+
+    What a write tool raises decides whether it is sent again. Transient, RateLimited, InvalidInput,
+    PermissionDenied and Fatal say: *not applied*, the receiver refused it. OutcomeUnknown and any
+    other error say: nobody knows. `ctx` raises the former as well (an artifact that is missing, a
+    sandbox or a model that fails): call it before the send, or raise OutcomeUnknown from what it
+    raised after.
     """
     retry = retry or Retry()
 

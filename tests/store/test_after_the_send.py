@@ -1,0 +1,110 @@
+"""What goes wrong between a write's send and its commit never lets it be sent again (G3, G4)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+from onward.aws.run_reader import RunReader
+from onward.aws.run_store import RunStore
+from onward.domain.model import RunStatus, StepStatus
+from onward.domain.protocol import Decision
+from pydantic import BaseModel
+
+from tests import faults
+from tests.store import scripted_tools as tools
+from tests.store.driver import Driver
+from tests.store.runs import Journey, journey, steps
+
+LARGE = "x" * 5_000
+
+
+@pytest.fixture(autouse=True)
+def script() -> Iterator[None]:
+    tools.forget()
+    yield
+    tools.forget()
+
+
+@pytest.fixture
+def begin(store: RunStore, reader: RunReader, blobs: Any, time: Any) -> Any:
+    def of(tool: str, value: Any = 1) -> tuple[Journey, Driver, Decision]:
+        """A run of one write, claimed and not yet sent."""
+        plan = steps({"id": "pay", "tool": tool, "input": {"value": value}})
+        made = journey(store, reader, blobs, time, plan)
+        driver = Driver(made.drive, made.run_id)
+        return made, driver, driver.settle(1, begin=True)
+
+    return of
+
+
+def assert_asks(made: Journey) -> None:
+    """A person is asked, and the write was sent once."""
+    row = made.drive.reader.rows(made.run_id, steps=["pay"]).steps["pay"]
+    assert row is not None
+    assert row.error is not None
+    assert (StepStatus.NEEDS_RECONCILIATION, "outcome_unknown") == (row.status, row.error.code)
+    assert [1] == list(tools.CALLS.values())
+
+
+def throttling() -> Exception:
+    return ClientError({"Error": {"Code": "Throttling", "Message": "slow"}}, "PutThing")
+
+
+def invalid() -> Exception:
+    class Reply(BaseModel):
+        reference: str
+
+    with pytest.raises(ValueError, match="reference") as raised:
+        Reply.model_validate({})
+    return raised.value
+
+
+@pytest.mark.parametrize("error", [throttling(), invalid(), PermissionError("no")])
+def test_what_looks_like_a_refusal_is_none_after_the_send(begin: Any, error: Exception) -> None:
+    """Whatever was called last was refused, or it was the SDK's second try of the write itself."""
+    made, driver, first = begin("once")
+    tools.SCRIPT["pay"] = [tools.raises(error)] * 4
+
+    driver.follow(first, 1)
+
+    assert_asks(made)
+
+
+def test_a_receipt_is_kept_as_soon_as_the_store_has_room(begin: Any, blobs: Any) -> None:
+    """The write is over: its receipt waits for the artifact store."""
+    made, driver, first = begin("once", LARGE)
+
+    with faults.refused(blobs._client, "PutObject", "SlowDown", times=3):
+        driver.follow(first, 1)
+
+    assert RunStatus.SUCCEEDED is made.run.status
+    assert [1] == list(tools.CALLS.values())
+
+
+@pytest.mark.parametrize("code", ["AccessDenied", "SlowDown"])
+def test_a_receipt_that_cannot_be_kept_is_an_unknown_outcome(
+    begin: Any, blobs: Any, code: str
+) -> None:
+    """At most: nobody says that the write did not happen."""
+    made, driver, first = begin("once", LARGE)
+
+    with faults.refused(blobs._client, "PutObject", code, times=faults.MANY):
+        driver.follow(first, 1)
+
+    assert_asks(made)
+
+
+def test_progress_that_cannot_be_told_is_not_the_tools_trouble(begin: Any, dynamodb: Any) -> None:
+    """It is told after the send, by a table that has no room at the moment."""
+    made, driver, first = begin("telling")
+
+    with faults.refused(dynamodb, "BatchGetItem", "ThrottlingException") as fault:
+        fault.times = 0
+        tools.SCRIPT["pay"] = [lambda: setattr(fault, "times", 1)]
+        driver.follow(first, 1)
+
+    assert RunStatus.SUCCEEDED is made.run.status
+    assert "step.progress" not in [e.type for e in made.drive.reader.events(made.run_id, 0, 99)]
