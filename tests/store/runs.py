@@ -17,10 +17,11 @@ from onward.domain.protocol import Command, Outcome
 
 _SCRIPTED = "tests.store.scripted_tools"
 TOOLS = {
-    name: ToolSpec(name, f"{_SCRIPTED}:{name}", policy, expands=name == "expand")
+    name: ToolSpec(name, f"{_SCRIPTED}:{name}", policy, expands=name in {"expand", "dig"})
     for name, policy in {
         "read": Policy(),
         "expand": Policy(),
+        "dig": Policy(),
         "native": Policy(effect="write", idempotency="native"),
         "once": Policy(effect="write", idempotency="none"),
         "telling": Policy(effect="write", idempotency="none"),

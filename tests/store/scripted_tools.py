@@ -81,3 +81,10 @@ class Added(BaseModel):
 def expand(ctx: StepContext, request: Value) -> Added:
     _act(ctx, request)
     return Added(steps=json.loads(request.value))
+
+
+@tool(effect="read", expands=True)
+def dig(ctx: StepContext, request: Value) -> Added:
+    """Add one step that digs on, down to 0."""
+    below = {"id": f"d{request.value - 1}", "tool": "dig", "input": {"value": request.value - 1}}
+    return Added(steps=[below] if request.value else [])

@@ -122,5 +122,24 @@ def test_no_steps_added_is_no_extension(begin: Any) -> None:
     assert output(made, "sum") == '{"value":{}}'
 
 
+@pytest.mark.parametrize("deep", [30, 31])
+def test_steps_that_add_steps_are_nested_so_deep_and_no_deeper(
+    store: RunStore, reader: RunReader, blobs: Any, time: Any, deep: int
+) -> None:
+    """When a run fails they end in one transaction."""
+    plan = steps({"id": "top", "tool": "dig", "input": {"value": deep}})
+    made = journey(store, reader, blobs, time, plan)
+
+    Driver(made.drive, made.run_id).execute()
+
+    run = made.run
+    if deep == 30:
+        assert (RunStatus.SUCCEEDED, 31) == (run.status, run.done)
+    else:
+        assert run.failing is not None
+        assert (RunStatus.FAILED, "d1") == (run.status, run.failing.step_id)
+        assert "30 levels" in run.failing.failure.message
+
+
 def ref(path: str) -> dict[str, str]:
     return {"$ref": path}

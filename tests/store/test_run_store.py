@@ -9,7 +9,7 @@ from onward.aws import codec, keys
 from onward.aws.blobs import Blobs
 from onward.aws.run_reader import RunReader
 from onward.aws.run_store import RunStore
-from onward.domain.errors import Conflict
+from onward.domain.errors import Conflict, StoreError
 from onward.domain.model import Payload
 from onward.domain.protocol import Begin, Complete, Outcome, Report
 
@@ -47,6 +47,14 @@ def test_an_outcome_is_stored_whole(chained: Journey, reader: RunReader) -> None
     assert [new for _, new in outcome.steps] == reader.steps(RUN_ID)
     assert list(outcome.events) == reader.events(RUN_ID, 1, 10)
     assert all(step.at_seq == outcome.run.seq for step in reader.steps(RUN_ID))
+
+
+def test_a_commit_that_no_transaction_holds_is_refused_by_name(chained: Journey) -> None:
+    """It is a mistake of the machine, and not the service's to explain."""
+    outcome = chained.decide(Begin())
+    (event,) = outcome.events[:1]
+    with pytest.raises(StoreError, match="rows"):
+        chained.store.commit(replace(outcome, events=(event,) * 100), "large")
 
 
 def test_the_first_of_two_deciders_wins(chained: Journey, dynamodb: Any) -> None:

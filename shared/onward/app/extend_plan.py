@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from onward.domain.errors import InvalidInput, InvalidPlan
-from onward.domain.limits import MAX_STEPS
+from onward.domain.errors import InvalidInput, InvalidPlan, RunNotFound
+from onward.domain.limits import MAX_NESTING, MAX_STEPS
 from onward.domain.model import StepStatus, part_of
+from onward.domain.nesting import level
 from onward.domain.plan import Extending, compile_plan
 from onward.domain.protocol import Extension
 
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from onward.app.carry_out import Drive
-    from onward.domain.model import Json, Step
+    from onward.domain.model import Json, Run, Step
     from onward.domain.plan import ToolSpec
 
 _ENDED = frozenset({StepStatus.SUCCEEDED, StepStatus.SKIPPED})
@@ -31,6 +32,9 @@ def extend_plan(
     steps = output.get("steps") if isinstance(output, dict) else None
     if steps == []:
         return Extension("", (), 0)
+    run = _run(drive, run_id)
+    if level(run, step.plan_key) >= MAX_NESTING:
+        raise InvalidInput(f"steps add steps that add steps, at most {MAX_NESTING} levels deep")
     part = f"{step.step_id}.{step.fence}"
     try:
         plan = compile_plan(
@@ -38,7 +42,7 @@ def extend_plan(
             tools,
             pointer="",
             part=part,
-            extending=_extending(drive, run_id, step),
+            extending=_extending(drive, run, step),
         )
     except InvalidPlan as error:
         faults = "; ".join(f"{fault.pointer}: {fault.message}" for fault in error.faults)
@@ -50,12 +54,18 @@ def extend_plan(
     return Extension(part, added, len(plan.roots.singles))
 
 
-def _extending(drive: Drive, run_id: str, step: Step) -> Extending:
+def _run(drive: Drive, run_id: str) -> Run:
+    run = drive.reader.run(run_id)
+    if run is None:
+        raise RunNotFound(run_id)
+    return run
+
+
+def _extending(drive: Drive, run: Run, step: Step) -> Extending:
     """Return what the added steps must fit to, as the run stands now."""
-    run = drive.reader.rows(run_id, run=True).run
-    parts = run.parts if run is not None else ()
-    planned = [p.step_id for p in drive.reader.plan(run_id) if p.tool and part_of(p.key) in parts]
-    ended = {row.step_id for row in drive.reader.steps(run_id) if row.status in _ENDED}
+    rows = drive.reader.plan(run.run_id)
+    planned = [p.step_id for p in rows if p.tool and part_of(p.key) in run.parts]
+    ended = {row.step_id for row in drive.reader.steps(run.run_id) if row.status in _ENDED}
     return Extending(
         taken=frozenset(planned),
         ended=frozenset(ended & set(planned)) | {step.step_id},

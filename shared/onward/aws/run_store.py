@@ -11,14 +11,14 @@ from onward.aws.codec import SCHEMA, Item, item
 from onward.aws.failures import UNANSWERED
 from onward.aws.incidents import incident_item
 from onward.aws.run_marks import RunMarks
-from onward.domain.errors import Conflict
+from onward.domain.errors import Conflict, StoreError
+from onward.domain.limits import TRANSACTION_ROWS
 
 if TYPE_CHECKING:
     from onward.domain.effects import Effect
     from onward.domain.model import Event, PlannedStep, Run, Step, Submission
     from onward.domain.protocol import Outcome
 
-TRANSACTION_ITEMS: Final = 100
 BATCH_WRITES: Final = 25
 
 _AGAIN: Final = frozenset(
@@ -65,6 +65,8 @@ class RunStore(RunMarks):
             self._put(incident_item(before, incident) | {"schema": SCHEMA})
             for incident in outcome.incidents
         ]
+        if len(writes) > TRANSACTION_ROWS:
+            raise StoreError(f"a commit of {before.run_id} would write {len(writes)} rows")
         self._transact(writes, before.run_id, before.seq, commit_id)
 
     def create(
@@ -91,7 +93,7 @@ class RunStore(RunMarks):
             {"pk": {"S": pk}, "sk": {"S": keys.plan_sk(step.key)}} | plan_codec.plan_item(step)
             for step in plan
         ]
-        if len(plan_rows) + len(rows) + 2 > TRANSACTION_ITEMS:
+        if len(plan_rows) + len(rows) + 2 > TRANSACTION_ROWS:
             self._write_ahead(plan_rows)
         else:
             rows += plan_rows

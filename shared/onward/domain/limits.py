@@ -7,6 +7,18 @@ from typing import Final
 MAX_STEPS: Final = 500
 """Planned steps of one run, those that a plan adds at run time included."""
 
+MAX_NESTING: Final = 30
+"""Levels of steps that were added by added steps; when a run fails they all end in one commit."""
+
+TRANSACTION_ROWS: Final = 100
+"""Rows of one commit (DynamoDB: 100 items a transaction)."""
+
+CLOSING_ROWS: Final = 50
+"""Rows of a commit above which no more ended fan-ins are put in, so that its claims fit too."""
+
+ENDING_ROWS: Final = 10
+"""Rows of a commit above which it does not end a failing run as well: that may take 90."""
+
 MAX_DEPTH: Final = 50
 """Levels of nesting in a plan's inputs; they are walked recursively."""
 

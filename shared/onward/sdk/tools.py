@@ -134,6 +134,9 @@ def tool(  # noqa: PLR0913 - one keyword a policy
     sent), `fenced` (the receiver keeps one write a key, the one with the highest fence), `none`
     (a person is asked). Raises ToolRefused for a write tool without a policy.
 
+    `expands`: what the tool returns has `steps`, which are added to the run: at most 500 in all,
+    and such steps may add others down to 30 levels.
+
     What a write tool raises decides whether it is sent again. Transient, RateLimited, InvalidInput,
     PermissionDenied and Fatal say: *not applied*, the receiver refused it. OutcomeUnknown and any
     other error say: nobody knows. `ctx` raises the former as well (an artifact that is missing, a

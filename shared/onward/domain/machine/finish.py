@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from onward.domain.limits import DUE_AFTER, MAX_MESSAGE
+from onward.domain.limits import CLOSING_ROWS, DUE_AFTER, MAX_MESSAGE, TRANSACTION_ROWS
 from onward.domain.machine import ledger
 from onward.domain.model import (
-    FIRST_PART,
     Cursor,
     Failing,
     Failure,
@@ -20,14 +19,14 @@ from onward.domain.model import (
     Usage,
     Wait,
     attempt_id,
-    part_of,
     plan_key,
     step_of,
 )
+from onward.domain.nesting import adder, is_added
 
 if TYPE_CHECKING:
     from onward.domain.machine.turn import Turn
-    from onward.domain.model import PlannedStep
+    from onward.domain.model import PlannedStep, Run
     from onward.domain.protocol import Extension
 
 
@@ -184,17 +183,29 @@ def release(turn: Turn, planned: PlannedStep) -> None:
     if planned.singles:
         ready = (*ready, Cursor(planned.key, 0, len(planned.singles)))
     turn.set(done=run.done + 1, frontier=frontier, ready=ready)
-    if part_of(planned.key) != FIRST_PART:
-        _count_added(turn, part_of(planned.key).rsplit(".", 1)[0])
+    if is_added(planned.key):
+        key = adder(turn.run, planned.key)
+        added = replace(turn.run.extended[key], done=turn.run.extended[key].done + 1)
+        turn.set(extended=turn.run.extended | {key: added})
 
 
-def _count_added(turn: Turn, owner: str) -> None:
-    """Count an added step that ended; with the last one the step that added it ends."""
-    key = next(key for key in turn.run.extended if step_of(key) == owner)
-    added = replace(turn.run.extended[key], done=turn.run.extended[key].done + 1)
-    turn.set(extended=turn.run.extended | {key: added})
-    if added.done == added.total:
+def close_added(turn: Turn) -> None:
+    """End steps whose added steps have all ended, as many as one commit has room for.
+
+    Each may be the last one that another step added, and so on up. The rest is for the next
+    commit: `unclosed` says whether there is any.
+    """
+    while turn.rows < CLOSING_ROWS and (key := _ended_above(turn.run)) is not None:
         close_fan(turn, turn.planned(key))
+
+
+def unclosed(turn: Turn) -> bool:
+    """Whether a step has not ended although those that it added have."""
+    return _ended_above(turn.run) is not None
+
+
+def _ended_above(run: Run) -> str | None:
+    return next((key for key, added in run.extended.items() if added.done == added.total), None)
 
 
 def charge(turn: Turn, usage: Usage) -> None:
@@ -209,19 +220,23 @@ def charge(turn: Turn, usage: Usage) -> None:
 def end_failed(turn: Turn, failing: Failing) -> None:
     """End the run as failed; steps that waited are cancelled with it.
 
-    A write whose outcome nobody knows is not called cancelled: it keeps saying so (G4).
+    A write whose outcome nobody knows is not called cancelled: it keeps saying so (G4). Steps that
+    have no attempt of their own, because they fanned out or added steps, are cancelled as far as
+    the commit has room; the others go on saying that they are underway.
     """
-    rows = turn.steps([*turn.run.waiting, *map(step_of, turn.run.fans | turn.run.extended)])
-    unfinished = [row for row in rows if row is not None]
-    plans = turn.planned_all(row.plan_key for row in unfinished)
-    for row, planned in zip(unfinished, plans, strict=True):
+    waiting = [row for row in turn.steps(turn.run.waiting) if row is not None]
+    plans = turn.planned_all(row.plan_key for row in waiting)
+    for row, planned in zip(waiting, plans, strict=True):
         if row.status is StepStatus.NEEDS_RECONCILIATION:
             continue
-        if row.children is None and ledger.in_doubt(turn, planned, row):
+        if ledger.in_doubt(turn, planned, row):
             unknown = Failure("outcome_unknown", "the run failed before the outcome was known")
             ask(turn, planned, row, row.error or unknown)
         else:
             close(turn, row, StepStatus.CANCELLED)
+    for parent in turn.steps(map(step_of, turn.run.fans | turn.run.extended)):
+        if parent is not None and turn.rows < TRANSACTION_ROWS - 1:
+            close(turn, parent, StepStatus.CANCELLED)
     _end(turn, RunStatus.FAILED)
     turn.emit("run.failed", step_id=failing.step_id, **said(failing.failure))
 

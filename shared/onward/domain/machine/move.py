@@ -6,7 +6,13 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from onward.domain.limits import HANDOFF_DECISIONS, MAX_FANS, MAX_LANES, MAX_WAIT
+from onward.domain.limits import (
+    ENDING_ROWS,
+    HANDOFF_DECISIONS,
+    MAX_FANS,
+    MAX_LANES,
+    MAX_WAIT,
+)
 from onward.domain.machine.claim import (
     Candidate,
     candidates,
@@ -16,7 +22,7 @@ from onward.domain.machine.claim import (
     ready_count,
     run_attempt,
 )
-from onward.domain.machine.finish import end_done, end_failed
+from onward.domain.machine.finish import close_added, end_done, end_failed, unclosed
 from onward.domain.model import MAIN_LANE, Failing, Failure, Fan, RunStatus, StepStatus, Wait
 from onward.domain.protocol import Decision, Do
 
@@ -39,12 +45,13 @@ def next_move(turn: Turn, lane: int) -> Decision:
     while True:
         if turn.run.status.ended:
             return stop(turn)
+        close_added(turn)
         check_limits(turn)
         failing = turn.run.failing
         if failing is not None:
-            if not turn.run.open:
-                end_failed(turn, failing)
-            return _held(turn, lane) or stop(turn)
+            return _stop_failing(turn, lane, failing)
+        if unclosed(turn):
+            return _held(turn, lane) or _leave(turn, lane)
         decision = _main_move(turn) if lane == MAIN_LANE else _lane_move(turn, lane)
         if decision is not None:
             return decision
@@ -53,6 +60,22 @@ def next_move(turn: Turn, lane: int) -> Decision:
 def stop(turn: Turn) -> Decision:
     """End this lane, or this execution."""
     return Decision(turn.run.run_id, turn.run.generation, Do.STOP)
+
+
+def _leave(turn: Turn, lane: int) -> Decision:
+    """Leave what this commit has no room for to the next one, which is settle's."""
+    do = Do.HANDOFF if lane == MAIN_LANE else Do.STOP
+    return Decision(turn.run.run_id, turn.run.generation, do)
+
+
+def _stop_failing(turn: Turn, lane: int, failing: Failing) -> Decision:
+    """Begin nothing more; with the last open attempt the run ends."""
+    if turn.run.open:
+        return _held(turn, lane) or stop(turn)
+    if turn.rows > ENDING_ROWS:
+        return _leave(turn, lane)
+    end_failed(turn, failing)
+    return stop(turn)
 
 
 def check_limits(turn: Turn) -> None:

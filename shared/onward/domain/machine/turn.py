@@ -34,6 +34,12 @@ class Turn:
         """Change fields of the run row."""
         self.run = replace(self.run, **changes)
 
+    @property
+    def rows(self) -> int:
+        """How many rows this turn's commit writes, at most."""
+        told = len(self._events) + len(self._incidents)
+        return 1 + len(self._steps) + len(self._effects) + told
+
     def emit(self, event_type: str, *, start: int | None = None, **data: Json) -> None:
         """Append to the log; `seq` is dense because only this line raises it."""
         self.set(seq=self.run.seq + 1)
