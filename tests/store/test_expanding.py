@@ -9,6 +9,7 @@ from onward.aws.run_reader import RunReader
 from onward.aws.run_store import RunStore
 from onward.domain.model import RunStatus
 
+from tests import faults
 from tests.store import scripted_tools as tools
 from tests.store.driver import Driver
 from tests.store.runs import Journey, journey, steps
@@ -139,6 +140,34 @@ def test_steps_that_add_steps_are_nested_so_deep_and_no_deeper(
         assert run.failing is not None
         assert (RunStatus.FAILED, "d1") == (run.status, run.failing.step_id)
         assert "30 levels" in run.failing.failure.message
+
+
+@pytest.mark.parametrize("names", [("x", "y"), ("x", "x")], ids=["different", "same"])
+def test_two_steps_that_add_steps_at_once_see_each_others(
+    store: RunStore, reader: RunReader, blobs: Any, time: Any, dynamodb: Any, names: tuple[str, str]
+) -> None:
+    """Both are valid by themselves; the later commit is checked again, and no tool is called."""
+    planners = [
+        {"id": step_id, "tool": "expand", "input": {"value": json.dumps([read(name, 1)])}}
+        for step_id, name in zip(("a", "b"), names, strict=True)
+    ]
+    made = journey(store, reader, blobs, time, steps(*planners))
+    driver = Driver(made.drive, made.run_id)
+    first, second = driver.settle(1, begin=True).lanes
+
+    with faults.meanwhile(dynamodb, "TransactWriteItems", lambda: driver.attempt(second)):
+        driver.attempt(first)
+    while not made.run.status.ended:
+        driver.follow(driver.settle(1), 1)
+
+    run = made.run
+    assert {1} == set(tools.CALLS.values())
+    if names == ("x", "y"):
+        assert (RunStatus.SUCCEEDED, ("0", "b.1", "a.1"), 4) == (run.status, run.parts, run.done)
+    else:
+        assert run.failing is not None
+        assert (RunStatus.FAILED, "a") == (run.status, run.failing.step_id)
+        assert "already" in run.failing.failure.message
 
 
 def ref(path: str) -> dict[str, str]:

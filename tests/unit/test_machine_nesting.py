@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+import pytest
 from onward.domain.limits import MAX_NESTING
 from onward.domain.model import Failure, RunStatus, StepStatus, plan_key
 from onward.domain.nesting import level
@@ -16,6 +17,7 @@ from onward.domain.protocol import (
     Extension,
     Fail,
     Outcome,
+    PartsMoved,
     Recover,
     Resume,
     Settle,
@@ -48,7 +50,8 @@ def add(store: MemoryStore, step_id: str, *added: dict[str, Json]) -> Decision:
     part = f"{step_id}.1"
     plan = compile_plan({"steps": list(added)}, TOOLS, part=part)
     store.plan |= {planned.key: planned for planned in (*plan.steps, plan.roots)}
-    extension = Extension(part, tuple(str(s["id"]) for s in added), len(plan.roots.singles))
+    ids = tuple(str(s["id"]) for s in added)
+    extension = Extension(part, ids, len(plan.roots.singles), store.run.parts)
     return send(store, Complete(step_id, 1, payload(None), extension=extension))
 
 
@@ -110,6 +113,18 @@ def test_what_waited_for_nested_steps_is_claimed_ten_at_once() -> None:
     while decision.do is Do.HANDOFF:
         decision = send(store, Settle())
     assert 10 == len(decision.lanes)
+
+
+def test_steps_are_adopted_by_the_parts_that_they_were_validated_against() -> None:
+    """Another step added steps in between: the same id may be among them."""
+    store = store_of(compiled(step("a"), step("b")))
+    send(store, Begin())
+    add(store, "a", step("x"))
+    before = store.run
+    late = Extension("b.1", ("x",), 1, ("0",))
+    with pytest.raises(PartsMoved):
+        send(store, Complete("b", 1, payload(None), extension=late))
+    assert before == store.run
 
 
 def ten_writes(**submit: float) -> tuple[MemoryStore, tuple[Decision, ...]]:

@@ -66,7 +66,8 @@ def carry_out(
 
     One commit id serves all tries: whichever of them landed although its reply was lost, the
     log shows it as ours. Raises Contended when the run kept moving until `until` (epoch
-    seconds), AttemptClosed when the attempt was taken over, RunNotFound without such a run.
+    seconds), AttemptClosed when the attempt was taken over, PartsMoved when another step added
+    steps meanwhile, RunNotFound without such a run.
     """
     commit_id = drive.new_id()
     pause = _BASE

@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import threading
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from onward.app.artifacts import TenantArtifacts
 from onward.app.call_tool import Call, call_tool
 from onward.app.carry_out import COMMIT_MARGIN, carry_out, read_view
-from onward.domain.errors import Contended
+from onward.app.checkpoints import load
+from onward.app.classify import classify
+from onward.app.extend_plan import extend_plan
+from onward.domain.errors import Contended, InvalidInput
 from onward.domain.model import Failure, attempt_id
-from onward.domain.protocol import AttemptClosed, Complete, Decision, Do, Fail, Report
+from onward.domain.protocol import AttemptClosed, Complete, Decision, Do, Fail, PartsMoved, Report
 from onward.sdk.context import StepContext, no_sandbox
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from onward.app.carry_out import Drive
-    from onward.domain.model import Step
+    from onward.domain.model import Run, Step
     from onward.domain.plan import ToolSpec
     from onward.domain.protocol import View
     from onward.sdk.context import Log, Sandbox
@@ -83,15 +86,35 @@ def execute_step(worker: Worker, attempt: Attempt) -> Decision:
     step = view.steps[attempt.step_id]
     if step is None or step.fence != attempt.fence or attempt.step_id not in run.open:
         raise AttemptClosed(attempt_id(attempt.step_id, attempt.fence))
-    command = _attempt(worker, attempt, view, step)
-    alone = len(run.open) == 1
+    return _commit(worker, view, step, _attempt(worker, attempt, view, step))
+
+
+def _commit(worker: Worker, view: View, step: Step, command: Complete | Fail) -> Decision:
+    """Commit what came of an attempt; added steps are fitted to the run as often as it takes."""
+    drive, run = worker.drive, view.run
+    reuse = view if len(run.open) == 1 else None
     until = worker.until - COMMIT_MARGIN
+    while True:
+        try:
+            return carry_out(drive, run.run_id, run.generation, command, until, reuse).decision
+        except PartsMoved:
+            command, reuse = _fitted(worker, run, step, command), None
+        except Contended:
+            _keep_receipt(drive, view, command)
+            raise
+
+
+def _fitted(worker: Worker, run: Run, step: Step, command: Complete | Fail) -> Complete | Fail:
+    """Validate added steps against those that the run has by now; the tool is not called again."""
+    if isinstance(command, Fail):
+        return command
+    output = load(worker.drive.blobs(run.tenant), command.output)
     try:
-        reuse = view if alone else None
-        return carry_out(drive, run.run_id, run.generation, command, until, reuse).decision
-    except Contended:
-        _keep_receipt(drive, view, command)
-        raise
+        extension = extend_plan(worker.drive, run.run_id, step, output, worker.tools())
+    except InvalidInput as error:
+        failure = classify(error, writes=False)
+        return Fail(step.step_id, step.fence, failure, 0.0, command.usage, command.started_at)
+    return replace(command, extension=extension)
 
 
 def _attempt(worker: Worker, attempt: Attempt, view: View, step: Step) -> Complete | Fail:

@@ -31,7 +31,7 @@ def extend_plan(
     """
     steps = output.get("steps") if isinstance(output, dict) else None
     if steps == []:
-        return Extension("", (), 0)
+        return Extension("", (), 0, ())
     run = _run(drive, run_id)
     if level(run, step.plan_key) >= MAX_NESTING:
         raise InvalidInput(f"steps add steps that add steps, at most {MAX_NESTING} levels deep")
@@ -51,7 +51,7 @@ def extend_plan(
         ) from error
     drive.store.write_part(run_id, [plan.roots, *plan.steps])
     added = tuple(planned.step_id for planned in plan.steps)
-    return Extension(part, added, len(plan.roots.singles))
+    return Extension(part, added, len(plan.roots.singles), run.parts)
 
 
 def _run(drive: Drive, run_id: str) -> Run:

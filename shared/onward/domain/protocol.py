@@ -41,12 +41,14 @@ class Settle:
 class Extension:
     """A part that an attempt wrote ahead; it exists once a commit names it.
 
-    `part` is named after the attempt, so that two attempts never write the same rows.
+    `part` is named after the attempt, so that two attempts never write the same rows. `seen` are
+    the run's parts that it was validated against.
     """
 
     part: str
     added: tuple[str, ...]
     roots: int
+    seen: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,6 +251,10 @@ class RowsMissing(LookupError):
         self.steps = steps
         self.effects = effects
         self.inputs = inputs
+
+
+class PartsMoved(LookupError):
+    """Another step added steps meanwhile: validate the extension against the parts of now."""
 
 
 class AttemptClosed(LookupError):

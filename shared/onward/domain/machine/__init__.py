@@ -35,7 +35,8 @@ def decide(view: View, command: Command, generation: int | None, now: float) -> 
     A command of another generation than the row's changes nothing and is told to stop; so is
     any command after the end but a resume. An operator's command is of no generation (None).
     Raises RowsMissing for rows the view lacks, AttemptClosed when an attempt reports under a
-    fence that is no longer its step's, NotWaiting and NotResumable for answers nobody asked for.
+    fence that is no longer its step's, NotWaiting and NotResumable for answers nobody asked for,
+    PartsMoved for added steps that were validated against less than the run holds by now.
     """
     turn = Turn(view, now)
     if generation is not None and view.run.generation != generation:

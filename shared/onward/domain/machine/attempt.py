@@ -25,18 +25,27 @@ from onward.domain.machine.finish import (
 )
 from onward.domain.machine.move import next_move
 from onward.domain.model import MAIN_LANE, Failure, StepStatus, Wait, attempt_id
-from onward.domain.protocol import AttemptClosed, Decision, Verdict
+from onward.domain.protocol import AttemptClosed, Decision, PartsMoved, Verdict
 from onward.domain.retry import Refusal, Retry, another
 
 if TYPE_CHECKING:
     from onward.domain.machine.turn import Turn
     from onward.domain.model import PlannedStep, Step
-    from onward.domain.protocol import Complete, Fail, Recover, Report
+    from onward.domain.protocol import Complete, Extension, Fail, Recover, Report
 
 
 def complete(turn: Turn, command: Complete) -> Decision:
-    """Commit a result and claim what is next in the same turn."""
+    """Commit a result and claim what is next in the same turn.
+
+        one step adds "x"      read parts ─► validate ─────────────────► commit: the parts moved
+        another adds "x"           read parts ─► validate ─► commit
+
+    Each fits to the run without the other; both would make a step whose claim conflicts with the
+    other's for ever. So steps are adopted only by the parts that they were validated against.
+    """
     step, lane = _mine(turn, command.step_id, command.fence)
+    if command.extension is not None and command.extension.added:
+        _check_parts(turn, command.extension)
     step = turn.resumed(step, command.started_at)
     if command.reconciled:
         tell_reconciled(turn, step, Verdict.APPLIED, "probe")
@@ -45,6 +54,11 @@ def complete(turn: Turn, command: Complete) -> Decision:
     else:
         succeed_step(turn, step, command.output, command.usage)
     return next_move(turn, lane)
+
+
+def _check_parts(turn: Turn, extension: Extension) -> None:
+    if extension.seen != turn.run.parts:
+        raise PartsMoved(f"{extension.part} was validated against other parts")
 
 
 def fail(turn: Turn, command: Fail) -> Decision:
