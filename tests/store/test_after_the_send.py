@@ -7,14 +7,19 @@ from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
+from onward.app.carry_out import carry_out
+from onward.app.execute_step import Attempt, Worker, execute_step
 from onward.aws.run_reader import RunReader
 from onward.aws.run_store import RunStore
+from onward.domain.errors import Contended
 from onward.domain.model import RunStatus, StepStatus
-from onward.domain.protocol import Decision
+from onward.domain.protocol import Decision, Do, Restart
+from onward.sdk.testing import MemoryLog
 from pydantic import BaseModel
 
 from tests import faults
 from tests.store import scripted_tools as tools
+from tests.store.conftest import NOW
 from tests.store.driver import Driver
 from tests.store.runs import Journey, journey, steps
 
@@ -95,6 +100,86 @@ def test_a_receipt_that_cannot_be_kept_is_an_unknown_outcome(
         driver.follow(first, 1)
 
     assert_asks(made)
+
+
+def receipt(made: Journey) -> str | None:
+    (effect,) = made.drive.reader.effects(made.run_id)
+    return effect.receipt and effect.receipt.text
+
+
+def test_a_worker_that_dies_after_a_conflict_has_put_its_receipt_down(
+    begin: Any, dynamodb: Any
+) -> None:
+    """Whoever takes the attempt over ends the step with it."""
+    made, driver, first = begin("once")
+    made.drive.sleep = lambda _seconds: tools.dies()
+
+    with faults.cancelled(dynamodb, ["ConditionalCheckFailed"]):
+        driver.follow(first, 1)
+
+    assert RunStatus.SUCCEEDED is made.run.status
+    assert [1] == list(tools.CALLS.values())
+
+
+def test_a_commit_that_fails_for_good_leaves_the_receipt(begin: Any, dynamodb: Any) -> None:
+    """Whatever was in the way: the table says no, and later yes."""
+    made, driver, first = begin("once")
+
+    with faults.refused(dynamodb, "TransactWriteItems", "AccessDeniedException"):
+        driver.follow(first, 1)
+
+    assert RunStatus.SUCCEEDED is made.run.status
+    assert [1] == list(tools.CALLS.values())
+
+
+def test_the_receipt_of_a_replaced_generation_is_the_next_ones(begin: Any) -> None:
+    """Its own commit is told to stop."""
+    made, driver, first = begin("once")
+    replaced = Restart("execution_aborted")
+    until = made.drive.clock() + 60
+    tools.SCRIPT["pay"] = [lambda: carry_out(made.drive, made.run_id, 1, replaced, until)]
+
+    assert Do.STOP is driver.attempt(first).do
+    driver.execute(generation=2)
+
+    assert RunStatus.SUCCEEDED is made.run.status
+    assert [1] == list(tools.CALLS.values())
+
+
+def test_the_receipt_of_a_closed_attempt_is_there_for_who_is_asked(begin: Any) -> None:
+    """The driver gave the attempt up while its tool was still being answered."""
+    made, driver, first = begin("once")
+    tools.SCRIPT["pay"] = [lambda: driver.recover(first, "States.Timeout")]
+
+    driver.attempt(first)
+
+    assert RunStatus.NEEDS_RECONCILIATION is made.run.status
+    assert '{"value":1}' == receipt(made)
+
+
+def test_an_attempt_tries_to_commit_no_longer_than_its_driver_waits(
+    begin: Any, dynamodb: Any, time: Any
+) -> None:
+    """What comes later is another attempt's; the receipt is down by then."""
+    made, _, first = begin("once")
+    made.drive.chance = lambda: 1.0
+    worker = Worker(
+        drive=made.drive,
+        log=MemoryLog(),
+        request_id="request",
+        until=time.clock() + 900,
+        end_process=lambda: None,
+        tools=dict,
+    )
+
+    with (
+        faults.cancelled(dynamodb, ["ConditionalCheckFailed"], times=faults.MANY),
+        pytest.raises(Contended),
+    ):
+        execute_step(worker, Attempt.of(first.to_json()))
+
+    assert 60 < time.clock() - NOW <= 70
+    assert '{"value":1}' == receipt(made)
 
 
 def test_progress_that_cannot_be_told_is_not_the_tools_trouble(begin: Any, dynamodb: Any) -> None:

@@ -257,6 +257,22 @@ def test_an_unknown_write_stays_unknown_when_the_run_fails() -> None:
     )
 
 
+@pytest.mark.parametrize("tool", ["none", "probe"])
+def test_a_kept_receipt_is_a_checkpoint_although_the_run_fails(tool: str) -> None:
+    """It came while a person was asked, or a probe was waited for."""
+    store = store_of(compiled(step("s0", tool), step("b")))
+    send(store, Begin())
+    store.mark_sent("s0", 1, NOW)
+    send(store, Fail("s0", 1, UNKNOWN))
+    store.keep_receipt("s0", 1, payload("receipt"))
+    send(store, Fail("b", 1, FATAL))
+    assert (RunStatus.FAILED, StepStatus.SUCCEEDED, EffectState.APPLIED) == (
+        store.run.status,
+        store.steps["s0"].status,
+        effect(store).state,
+    )
+
+
 def test_other_branches_go_on_while_a_person_is_asked() -> None:
     """The run waits only when there is nothing else to do."""
     store = store_of(compiled(step("s0", "none"), step("b"), step("c", after=["b"])))

@@ -14,7 +14,7 @@ from onward.domain.machine import decide
 from onward.domain.protocol import Complete, OfStep, RowsMissing, View
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from onward.aws.blobs import Blobs
     from onward.aws.run_reader import RunReader
@@ -61,8 +61,11 @@ def carry_out(
     command: Command,
     until: float,
     view: View | None = None,
+    moved: Callable[[], object] = lambda: None,
 ) -> Outcome:
     """Commit what a command decides and return it; `view` saves the first read.
+
+    `moved` is called whenever somebody else was first, before it is decided again.
 
     One commit id serves all tries: whichever of them landed although its reply was lost, the
     log shows it as ours. Raises Contended when the run kept moving until `until` (epoch
@@ -78,6 +81,7 @@ def carry_out(
         try:
             drive.store.commit(outcome, commit_id)
         except Conflict as conflict:
+            moved()
             wait = pause * drive.chance()
             if drive.clock() + wait >= until:
                 raise Contended(f"{run_id} kept moving") from conflict
@@ -100,22 +104,21 @@ def look(drive: Drive, run_id: str, command: Command) -> View:
 
 def read_view(drive: Drive, run_id: str, *, steps: list[str], plan: Sequence[str] = ()) -> View:
     """Read a run row and rows beside it; raises RunNotFound."""
+    kept = _kept(drive, run_id, plan)
     rows = drive.reader.rows(
         run_id,
         run=True,
         submission=run_id not in drive.inputs,
         steps=steps,
-        plan=[key for key in plan if (run_id, key) not in drive.planned],
+        plan=[key for key in plan if key not in kept],
     )
     if rows.run is None:
         raise RunNotFound(run_id)
     if rows.submission is not None:
         blobs = drive.blobs(rows.run.tenant)
         _remember(drive.inputs, run_id, load(blobs, rows.submission.input), _KEPT_INPUTS)
-    for key, planned in rows.plan.items():
-        _remember(drive.planned, (run_id, key), planned, _KEPT_STEPS)
-    known = {key: drive.planned[(run_id, key)] for key in plan if (run_id, key) in drive.planned}
-    return View(rows.run, plan=known, steps=rows.steps)
+    _keep(drive, run_id, rows.plan)
+    return View(rows.run, plan=kept | rows.plan, steps=rows.steps)
 
 
 def decided(drive: Drive, view: View, command: Command, generation: int | None) -> Outcome:
@@ -130,17 +133,16 @@ def decided(drive: Drive, view: View, command: Command, generation: int | None) 
 def _read(drive: Drive, view: View, missing: RowsMissing, command: Command) -> None:
     """Read missing rows into the view; they are at least as new as its run row."""
     run_id = view.run.run_id
-    unkept = [key for key in missing.plan if (run_id, key) not in drive.planned]
+    view.plan |= _kept(drive, run_id, missing.plan)
+    unkept = sorted(missing.plan - view.plan.keys())
     if unkept or missing.steps or missing.effects:
         rows = drive.reader.rows(
             run_id, plan=unkept, steps=sorted(missing.steps), effects=sorted(missing.effects)
         )
-        for key, planned in rows.plan.items():
-            _remember(drive.planned, (run_id, key), planned, _KEPT_STEPS)
+        _keep(drive, run_id, rows.plan)
         view.steps |= rows.steps
         view.effects |= rows.effects
         view.plan |= rows.plan
-    view.plan |= {key: drive.planned[(run_id, key)] for key in missing.plan - view.plan.keys()}
     if missing.inputs:
         _resolve(drive, view, missing.inputs, command)
 
@@ -156,6 +158,16 @@ def _resolve(drive: Drive, view: View, claims: frozenset[Claim], command: Comman
         fresh={command.step_id: command.output} if isinstance(command, Complete) else {},
     )
     view.inputs |= resolver.resolve({claim: view.plan[claim.plan_key] for claim in claims})
+
+
+def _kept(drive: Drive, run_id: str, keys: Iterable[str]) -> dict[str, PlannedStep]:
+    """Return those planned steps that the process holds; it may not when others were kept."""
+    return {key: drive.planned[(run_id, key)] for key in keys if (run_id, key) in drive.planned}
+
+
+def _keep(drive: Drive, run_id: str, plan: dict[str, PlannedStep]) -> None:
+    for key, planned in plan.items():
+        _remember(drive.planned, (run_id, key), planned, _KEPT_STEPS)
 
 
 def _remember(kept: OrderedDict[K, V], key: K, value: V, most: int) -> None:

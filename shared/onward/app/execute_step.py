@@ -13,7 +13,8 @@ from onward.app.carry_out import COMMIT_MARGIN, carry_out, read_view
 from onward.app.checkpoints import load
 from onward.app.classify import classify
 from onward.app.extend_plan import extend_plan
-from onward.domain.errors import Contended, InvalidInput
+from onward.domain.errors import InvalidInput
+from onward.domain.limits import TASK_GRACE
 from onward.domain.model import Failure, attempt_id
 from onward.domain.protocol import AttemptClosed, Complete, Decision, Do, Fail, PartsMoved, Report
 from onward.sdk.context import StepContext, no_sandbox
@@ -90,18 +91,31 @@ def execute_step(worker: Worker, attempt: Attempt) -> Decision:
 
 
 def _commit(worker: Worker, view: View, step: Step, command: Complete | Fail) -> Decision:
-    """Commit what came of an attempt; added steps are fitted to the run as often as it takes."""
+    """Commit what came of an attempt; added steps are fitted to the run as often as it takes.
+
+    The receipt of a write is put down as soon as the commit does not go through at once, and
+    where it may not: whoever takes the attempt over then finds the outcome known (G4). The driver
+    gives the attempt up `TASK_GRACE` after its deadline, or after it began; so does this.
+    """
     drive, run = worker.drive, view.run
     reuse = view if len(run.open) == 1 else None
-    until = worker.until - COMMIT_MARGIN
+    ends = max(command.started_at or 0.0, step.deadline or worker.until) + TASK_GRACE
+    until = min(worker.until - COMMIT_MARGIN, ends)
+    receipt = _Receipt(drive, view, command)
     while True:
         try:
-            return carry_out(drive, run.run_id, run.generation, command, until, reuse).decision
+            outcome = carry_out(
+                drive, run.run_id, run.generation, command, until, reuse, receipt.put_down
+            )
         except PartsMoved:
             command, reuse = _fitted(worker, run, step, command), None
-        except Contended:
-            _keep_receipt(drive, view, command)
+        except Exception:
+            receipt.put_down()
             raise
+        else:
+            if not outcome.changes:  # the run ended, or another generation drives it
+                receipt.put_down()
+            return outcome.decision
 
 
 def _fitted(worker: Worker, run: Run, step: Step, command: Complete | Fail) -> Complete | Fail:
@@ -183,7 +197,21 @@ def _end_at_deadline(worker: Worker, step: Step, now: float) -> threading.Timer:
     return watch
 
 
-def _keep_receipt(drive: Drive, view: View, command: Complete | Fail) -> None:
-    """Put a finished write's receipt on its effect row: contention must not make it unknown."""
-    if isinstance(command, Complete) and view.effects.get(command.step_id) is not None:
-        drive.store.keep_receipt(view.run.run_id, command.step_id, command.fence, command.output)
+@dataclass(slots=True)
+class _Receipt:
+    """What a finished write's receiver answered, until it is committed or put down."""
+
+    drive: Drive
+    view: View
+    command: Complete | Fail
+    down: bool = False
+
+    def put_down(self) -> None:
+        """Put the receipt on its effect row, once, if this attempt was the last to send."""
+        command = self.command
+        if self.down or isinstance(command, Fail) or not self.view.effects.get(command.step_id):
+            return
+        with suppress(Exception):  # what was in the way of the commit is what there is to tell
+            store, run_id = self.drive.store, self.view.run.run_id
+            store.keep_receipt(run_id, command.step_id, command.fence, command.output)
+            self.down = True

@@ -220,16 +220,20 @@ def charge(turn: Turn, usage: Usage) -> None:
 def end_failed(turn: Turn, failing: Failing) -> None:
     """End the run as failed; steps that waited are cancelled with it.
 
-    A write whose outcome nobody knows is not called cancelled: it keeps saying so (G4). Steps that
-    have no attempt of their own, because they fanned out or added steps, are cancelled as far as
-    the commit has room; the others go on saying that they are underway.
+    A write whose outcome nobody knows is not called cancelled: it keeps saying so (G4), unless its
+    receipt was put down, which is a checkpoint. Steps that have no attempt of their own, because
+    they fanned out or added steps, are cancelled as far as the commit has room; the others go on
+    saying that they are underway.
     """
     waiting = [row for row in turn.steps(turn.run.waiting) if row is not None]
     plans = turn.planned_all(row.plan_key for row in waiting)
     for row, planned in zip(waiting, plans, strict=True):
-        if row.status is StepStatus.NEEDS_RECONCILIATION:
+        receipt = ledger.receipt(turn, planned, row)
+        if receipt is not None:
+            accept(turn, row, receipt)
+        elif row.status is StepStatus.NEEDS_RECONCILIATION:
             continue
-        if ledger.in_doubt(turn, planned, row):
+        elif ledger.in_doubt(turn, planned, row):
             unknown = Failure("outcome_unknown", "the run failed before the outcome was known")
             ask(turn, planned, row, row.error or unknown)
         else:
