@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from onward.domain.errors import Conflict, NotResumable, NotWaiting
@@ -155,6 +156,12 @@ class Simulation:
         self.token = None
         if self.execution.generation != self.run.generation:
             self.executions.append(Execution(self.run.generation))
+
+    def never_began(self, decision: Decision, *, gone: bool) -> Decision:
+        """Lambda had no room for an attempt, or no longer has its version."""
+        lost = Recover(decision.step_id, decision.fence, decision.lane, "lost", dead=False)
+        command = replace(lost, called=False, gone=gone, jitter=0.5)
+        return self.send(command, self.execution)
 
     def recover(self, decision: Decision, *, dead: bool, sends: bool = False) -> Decision:
         """Recover an attempt; one that is not dead may send after the decision that it did not."""

@@ -20,7 +20,7 @@ from tests.property.course import finish, go_on
 from tests.property.invariants import PAST, abandoned
 from tests.property.plans import LISTS, plans
 from tests.property.simulation import Simulation
-from tests.property.workers import ACTS, ENDS, Process, take_up
+from tests.property.workers import ACTS, ENDS, NEVER_BEGAN, Process, take_up
 
 if TYPE_CHECKING:
     from onward.domain.plan import CompiledPlan
@@ -198,6 +198,10 @@ class DriverAndWorkers(RuleBasedStateMachine):
 
     def attempts(self, decision: Decision, ends: str, jitter: float, *, dies_after: bool) -> None:
         """A process takes an attempt up; it may outlive it."""
+        if ends in NEVER_BEGAN:
+            answer = self.sim.never_began(decision, gone=ends == "has no version")
+            self.sim.execution.take(answer, decision.lane)
+            return
         process = take_up(self.sim, decision)
         if process is None:
             return

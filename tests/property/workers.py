@@ -44,7 +44,9 @@ ACTS = [
 ]
 """What a process may do; by the name of a failure it ends with that."""
 
-ENDS = ["freezes", "sends", "times out", "times out", *ACTS]
+NEVER_BEGAN = ["has no room", "has no version"]
+
+ENDS = [*NEVER_BEGAN, "freezes", "sends", "times out", "times out", *ACTS]
 """How far an attempt gets at first."""
 
 

@@ -146,6 +146,29 @@ def test_a_worker_that_dies_after_its_commit_is_not_asked_again(begin: Any) -> N
     assert (StepStatus.SUCCEEDED, 0) == step_status(made, "a")
 
 
+def test_an_attempt_that_lambda_had_no_room_for_rests(begin: Any, time: Any) -> None:
+    """The driver's own tries are spent: the step keeps its attempts, and its lane is free."""
+    made, driver = begin(CHAIN)
+    first = driver.settle(1, begin=True)
+
+    driver.follow(driver.recover(first, "Lambda.TooManyRequestsException"), 1)
+
+    assert (RunStatus.SUCCEEDED, 3, 4) == ended(made)
+    assert max(time.naps) >= 20
+    assert {1} == set(tools.CALLS.values())
+
+
+def test_a_version_that_is_gone_asks_a_person(begin: Any) -> None:
+    """However many attempts its step has left."""
+    made, driver = begin(CHAIN)
+    first = driver.settle(1, begin=True)
+
+    driver.follow(driver.recover(first, "Lambda.ResourceNotFoundException"), 1)
+
+    assert RunStatus.NEEDS_RECONCILIATION is made.run.status
+    assert {} == dict(tools.CALLS)
+
+
 def test_a_zombie_can_commit_nothing(begin: Any) -> None:
     """An attempt that was taken over is refused, and its write is not even sent."""
     made, driver = begin(CHAIN)

@@ -63,6 +63,21 @@ def effect(store: MemoryStore) -> Effect:
     return store.effects["s0"]
 
 
+def test_a_probe_that_comes_too_late_every_time_is_not_tried_for_ever() -> None:
+    """It costs its step no attempt, but the run one of its retries."""
+    late = Failure("began_late", "after its deadline", retryable=True)
+    store = store_of(chain(1, "probe"), retries=3)
+    send(store, Begin())
+    store.mark_sent("s0", 1, NOW)
+    send(store, lost(1))
+    decision = send(store, Settle(), NOW + 100)
+    for _ in range(2):
+        decision = send(store, Fail("s0", decision.fence, late, called=False), NOW + 100)
+        assert Do.STEP is decision.do
+    assert Do.WAIT is send(store, Fail("s0", decision.fence, late, called=False), NOW + 100).do
+    assert (RunStatus.NEEDS_RECONCILIATION, 0) == (store.run.status, store.run.retries_left)
+
+
 @pytest.mark.parametrize(
     ("command", "quiet"),
     [

@@ -16,6 +16,11 @@ DEAD_FOR_SURE: Final = frozenset({"Runtime.ExitError", "Sandbox.Timedout", "Runt
 the task's time-out, a lost connection, an attempt already in progress, and what is not listed.
 """
 
+NEVER_BEGAN: Final = "Lambda.TooManyRequestsException"
+"""The driver's own tries are spent, and each of them was refused before anything ran."""
+
+NO_VERSION: Final = "Lambda.ResourceNotFoundException"
+
 _KILLED: Final = ("signal: killed", "Task timed out")
 
 
@@ -29,6 +34,9 @@ def recover_step(drive: Drive, event: dict[str, Any], until: float) -> Decision:
         lane=int(event["lane"]),
         cause=cause,
         dead=dead_for_sure(cause, str(error.get("Cause") or "")),
+        called=cause not in {NEVER_BEGAN, NO_VERSION},
+        gone=cause == NO_VERSION,
+        jitter=drive.chance(),
     )
     outcome = carry_out(drive, str(event["run_id"]), int(event["generation"]), command, until)
     return outcome.decision

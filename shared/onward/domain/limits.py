@@ -49,6 +49,9 @@ SHORT_DELAY: Final = 5
 MAX_WAIT: Final = 86_400
 """Seconds after which a parked driver looks again even if nobody signalled."""
 
+THROTTLED_REST: Final = 20
+"""Seconds, twice as many at most, that a step rests whose attempt Lambda had no room for."""
+
 TASK_GRACE: Final = 10
 """Seconds the driver waits past an attempt's deadline (the worker ends itself after 1)."""
 

@@ -86,13 +86,20 @@ class Fail:
 
 @dataclass(frozen=True, slots=True)
 class Recover:
-    """The driver lost an attempt. `dead`: its process is gone for sure."""
+    """The driver lost an attempt. `dead`: its process is gone for sure.
+
+    `called` is false when it was never begun, for want of capacity (`jitter` as in Fail) or, if
+    `gone`, because the version of the worker that its run is pinned to is no more.
+    """
 
     step_id: str
     fence: int
     lane: int
     cause: str
     dead: bool
+    called: bool = True
+    gone: bool = False
+    jitter: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

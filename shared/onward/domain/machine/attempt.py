@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from onward.domain.errors import OutcomeUnknown
-from onward.domain.limits import FUNCTION_SECONDS, MAX_MESSAGE, SHORT_DELAY
+from onward.domain.limits import FUNCTION_SECONDS, MAX_MESSAGE, SHORT_DELAY, THROTTLED_REST
 from onward.domain.machine import ledger
 from onward.domain.machine.claim import reopen
 from onward.domain.machine.finish import (
@@ -32,6 +32,12 @@ if TYPE_CHECKING:
     from onward.domain.machine.turn import Turn
     from onward.domain.model import PlannedStep, Step
     from onward.domain.protocol import Complete, Extension, Fail, Recover, Report
+
+VERSION_GONE: Final = Failure(
+    "version_missing",
+    "the version of the worker that this run is pinned to is gone, and nothing else may run its "
+    "steps: answer `applied` with the step's result, or `abandon`",
+)
 
 
 def complete(turn: Turn, command: Complete) -> Decision:
@@ -65,15 +71,22 @@ def fail(turn: Turn, command: Fail) -> Decision:
     """Commit an error: try again, ask a person, skip the step or give it up."""
     step, lane = _mine(turn, command.step_id, command.fence)
     planned = turn.planned(step.plan_key)
-    failure = bounded(command.failure)
     charge(turn, command.usage)
     step = turn.resumed(step, command.started_at)
     tries = step.tries + command.called
     step = replace(step, tries=tries, usage=step.usage + command.usage)
+    _failed(turn, planned, step, lane, bounded(command.failure), command.jitter)
+    return next_move(turn, lane)
+
+
+def _failed(
+    turn: Turn, planned: PlannedStep, step: Step, lane: int, failure: Failure, jitter: float
+) -> None:
+    """Close an attempt that failed, and open the next one or let its step rest, or give it up."""
     unclear = failure.code == OutcomeUnknown.code
     ledger.failed(turn, planned, step, unclear=unclear)
     worth = replace(failure, retryable=failure.retryable or unclear)
-    answer = _another(turn, planned, step, worth, command.jitter)
+    answer = _another(turn, planned, step, worth, jitter)
     step = turn.interrupt(step, failure.code, doubtful=unclear and planned.policy.writes)
     if isinstance(answer, Refusal):
         give_up(turn, planned, step, failure, answer)
@@ -81,7 +94,6 @@ def fail(turn: Turn, command: Fail) -> Decision:
         wait_to_probe(turn, planned, step, failure, turn.now + answer.delay)
     else:
         back_off(turn, step, lane, failure, answer.delay)
-    return next_move(turn, lane)
 
 
 def recover(turn: Turn, command: Recover) -> Decision:
@@ -91,6 +103,8 @@ def recover(turn: Turn, command: Recover) -> Decision:
     """
     cause, dead = command.cause[:MAX_MESSAGE], command.dead
     lost = _opened(turn, command.step_id, command.fence)
+    if lost is not None and _never_began(turn, command, *lost):
+        return next_move(turn, command.lane)
     if lost is not None:
         step = replace(lost[0], tries=lost[0].tries + 1)
         take_over(turn, step, command.lane, cause, dead=dead)
@@ -105,6 +119,25 @@ def recover(turn: Turn, command: Recover) -> Decision:
             reopen(turn, turn.interrupt(step, cause), command.lane)
             _tell_taken_over(turn, step.step_id, cause, dead=dead)
     return next_move(turn, command.lane)
+
+
+def _never_began(turn: Turn, command: Recover, step: Step, lane: int) -> bool:
+    """Close an attempt that ran nothing, if that is sure; False: it is taken over like any other.
+
+    It takes nothing off its step's attempts. What had no room rests and is tried again; where the
+    worker's version is gone a person has to bring it back, or answer for the step (G10).
+    """
+    planned = turn.planned(step.plan_key)
+    if command.called or ledger.lost_unclear(turn, planned, step):
+        return False
+    if command.gone and turn.run.failing is None:
+        ask(turn, planned, turn.interrupt(step, command.cause), VERSION_GONE)
+        return True
+    seconds = THROTTLED_REST * (1 + command.jitter)
+    told = bounded(Failure("not_begun", f"the attempt was never begun: {command.cause}"))
+    failure = replace(told, retryable=True, retry_after=seconds)
+    _failed(turn, planned, step, lane, failure, command.jitter)
+    return True
 
 
 def report(turn: Turn, command: Report) -> None:
@@ -139,7 +172,6 @@ def take_over(turn: Turn, step: Step, lane: int, cause: str, *, dead: bool) -> N
     if isinstance(answer, Refusal):
         give_up(turn, planned, step, failure, answer)
     elif ledger.quiet_at(turn, planned, step) is not None and answer.delay > 0:
-        turn.set(retries_left=turn.run.retries_left - 1)
         wait_to_probe(turn, planned, step, failure, turn.now + answer.delay)
     else:
         turn.set(retries_left=turn.run.retries_left - 1)
@@ -155,6 +187,7 @@ def wait_to_probe(
     Sooner, a request of the lost attempt could still be on its way: "not applied" would be true
     when the probe asks and false when the resend arrives.
     """
+    turn.set(retries_left=turn.run.retries_left - 1)
     ledger.close_off(turn, planned, step)
     close(turn, step, StepStatus.UNKNOWN, fence=step.fence + 1, error=failure)
     rest(turn, step.step_id, Wait(StepStatus.UNKNOWN, until))

@@ -1,0 +1,130 @@
+"""Attempts that the driver lost before anything of them ran."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+from onward.domain.effects import EffectState
+from onward.domain.limits import THROTTLED_REST
+from onward.domain.model import MAIN_LANE, Failure, RunStatus, StepStatus
+from onward.domain.protocol import (
+    Begin,
+    Complete,
+    Decision,
+    Do,
+    Fail,
+    Recover,
+    Resolve,
+    Settle,
+    Verdict,
+)
+
+from tests.builders import NOW, chain, compiled, payload, step, store_of
+
+if TYPE_CHECKING:
+    from onward.domain.protocol import Command
+
+    from tests.memory_store import MemoryStore
+
+
+def send(store: MemoryStore, command: Command, at: float = NOW) -> Decision:
+    """Carry a command out and return the driver's next move."""
+    return store.carry_out(command, store.run.generation, at).decision
+
+
+def begun(tool: str) -> MemoryStore:
+    """A run of one step `s0` whose first attempt is open."""
+    store = store_of(chain(1, tool))
+    send(store, Begin())
+    return store
+
+
+def never_began(fence: int = 1, *, gone: bool = False, jitter: float = 0.5) -> Recover:
+    """Lambda refused to run this attempt."""
+    cause = "Lambda.ResourceNotFoundException" if gone else "Lambda.TooManyRequestsException"
+    lost = Recover("s0", fence, MAIN_LANE, cause, dead=False, called=False)
+    return replace(lost, gone=gone, jitter=jitter)
+
+
+@pytest.mark.parametrize("tool", ["once", "read", "native", "none"])
+def test_an_attempt_that_had_no_room_costs_its_step_nothing(tool: str) -> None:
+    """It rests before the next one, and only the run's retries are less."""
+    store = begun(tool)
+    decision = send(store, never_began())
+    row = store.steps["s0"]
+    assert (Do.WAIT, THROTTLED_REST * 1.5) == (decision.do, decision.seconds)
+    assert (StepStatus.BACKING_OFF, 0) == (row.status, row.tries)
+    assert 99 == store.run.retries_left
+    decision = send(store, Settle(), NOW + decision.seconds)
+    send(store, Complete("s0", decision.fence, payload(1)), NOW + 60)
+    assert RunStatus.SUCCEEDED is store.run.status
+
+
+def test_lanes_that_had_no_room_do_not_come_back_together() -> None:
+    """Each rests for a time of its own."""
+    rests = [send(begun("read"), never_began(jitter=jitter)).seconds for jitter in (0.0, 0.999)]
+    assert [THROTTLED_REST, 2 * THROTTLED_REST] == rests
+
+
+def test_a_run_that_never_finds_room_fails_in_the_end() -> None:
+    """Its retries bound what its steps' attempts do not."""
+    store = store_of(chain(1), retries=2)
+    send(store, Begin())
+    now = NOW
+    for fence in (1, 2, 3):
+        now += send(store, never_began(fence), now).seconds
+        decision = send(store, Settle(), now)
+    assert Do.STOP is decision.do
+    assert store.run.failing is not None
+    assert (RunStatus.FAILED, "not_begun") == (store.run.status, store.run.failing.failure.code)
+
+
+def test_an_attempt_that_was_to_ask_still_waits_to_be_believed() -> None:
+    """The probe had no room; nobody sends meanwhile."""
+    store = begun("probe")
+    store.mark_sent("s0", 1, NOW)
+    send(store, Recover("s0", 1, MAIN_LANE, "lost", dead=True))
+    decision = send(store, Settle(), NOW + 30)
+    assert Do.WAIT is send(store, never_began(decision.fence), NOW + 30).do
+    assert StepStatus.UNKNOWN is store.steps["s0"].status
+    assert (1, 98) == (store.steps["s0"].tries, store.run.retries_left)
+
+
+@pytest.mark.parametrize("gone", [True, False])
+def test_what_was_sent_was_begun_whatever_the_driver_says(gone: bool) -> None:
+    """The mark knows better."""
+    store = begun("none")
+    store.mark_sent("s0", 1, NOW)
+    send(store, never_began(gone=gone))
+    row = store.steps["s0"]
+    assert row.error is not None
+    assert (StepStatus.NEEDS_RECONCILIATION, "attempt_lost") == (row.status, row.error.code)
+    assert EffectState.UNKNOWN is store.effects["s0"].state
+
+
+@pytest.mark.parametrize("tool", ["read", "native", "none"])
+@pytest.mark.parametrize("verdict", [Verdict.APPLIED, Verdict.ABANDON])
+def test_a_version_that_is_gone_is_for_a_person(tool: str, verdict: Verdict) -> None:
+    """With the reason; the step's attempts are not used up over it (G10)."""
+    store = begun(tool)
+    assert Do.WAIT is send(store, never_began(gone=True)).do
+    row = store.steps["s0"]
+    assert row.error is not None
+    assert (StepStatus.NEEDS_RECONCILIATION, "version_missing") == (row.status, row.error.code)
+    assert (RunStatus.NEEDS_RECONCILIATION, 0) == (store.run.status, row.tries)
+    store.carry_out(Resolve("s0", verdict, "op", payload("by hand")), None, NOW)
+    send(store, Settle())
+    applied = verdict is Verdict.APPLIED
+    assert (RunStatus.SUCCEEDED if applied else RunStatus.FAILED) is store.run.status
+
+
+def test_nobody_is_asked_for_a_run_that_fails_anyway() -> None:
+    """Its step is given up with it."""
+    store = store_of(compiled(step("s0"), step("b")))
+    lanes = {lane.step_id: lane.lane for lane in send(store, Begin()).lanes}
+    send(store, Fail("b", 1, Failure("fatal", "no")))
+    lost = Recover("s0", 1, lanes["s0"], "gone", dead=False, called=False, gone=True)
+    send(store, lost)
+    assert (RunStatus.FAILED, StepStatus.FAILED) == (store.run.status, store.steps["s0"].status)
