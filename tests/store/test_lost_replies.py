@@ -12,6 +12,7 @@ from botocore.exceptions import (
     NoCredentialsError,
     ParamValidationError,
 )
+from onward.aws import codec
 from onward.aws.blobs import Blobs
 from onward.aws.run_reader import RunReader
 from onward.aws.run_store import RunStore
@@ -20,7 +21,7 @@ from onward.domain.protocol import Begin
 
 from tests import faults
 from tests.store.conftest import RUNS, Time, new_client
-from tests.store.runs import Journey, chain, journey
+from tests.store.runs import RUN_ID, Journey, chain, journey
 
 
 @pytest.fixture
@@ -74,6 +75,34 @@ def test_what_was_never_sent_is_no_conflict(
 
     with faults.meanwhile(dynamodb, "TransactWriteItems", fail), pytest.raises(type(error)):
         chained.store.commit(outcome, "mine")
+
+
+def test_the_sdks_own_retry_does_not_turn_a_send_mark_into_a_refusal(
+    store: RunStore, reader: RunReader, blobs: Blobs, time: Time
+) -> None:
+    """The mark is there, and it is ours: the write may be sent, and nobody has to be asked."""
+    writing = journey(store, reader, blobs, time, chain(1, tool="once"))
+    writing.move(Begin())
+    patient = new_client("dynamodb", attempts=2)
+
+    with faults.lost_reply(patient, "UpdateItem") as fault:
+        row = RunStore(patient, RUNS).mark_sent(RUN_ID, "s1", 1, "mine", 5.25)
+
+    assert 1 == fault.fired
+    assert (1, 5.25) == (codec.read_effect(row).sent_fence, codec.read_effect(row).sent_at)
+
+
+@pytest.mark.parametrize(("request_id", "now"), [("theirs", 5.25), ("mine", 6.0)])
+def test_another_invocations_send_mark_is_a_refusal(
+    store: RunStore, reader: RunReader, blobs: Blobs, time: Time, request_id: str, now: float
+) -> None:
+    """Whoever marked first may have sent by now."""
+    writing = journey(store, reader, blobs, time, chain(1, tool="once"))
+    writing.move(Begin())
+    store.mark_sent(RUN_ID, "s1", 1, "mine", 5.25)
+
+    with pytest.raises(Conflict):
+        store.mark_sent(RUN_ID, "s1", 1, request_id, now)
 
 
 def test_another_commit_is_not_taken_for_ones_own(chained: Journey, dynamodb: Any) -> None:

@@ -30,6 +30,10 @@ class RunMarks:
 
         `fence = mine` refuses an attempt that was taken over; `sent_fence < mine` refuses a
         second invocation of the same attempt. An effect without the mark was never sent.
+
+            mark(1) ─► carried out, reply lost ─► the SDK asks again: refused, by our own mark
+
+        Such a refusal is none: the row tells who marked it, and when.
         """
         return self._mark(run_id, step_id, fence, {"sent_by": sent_by, "sent_at": now})
 
@@ -74,8 +78,25 @@ class RunMarks:
                 ReturnValues="ALL_NEW",
             )
         except self._client.exceptions.ConditionalCheckFailedException as refused:
-            raise Conflict(f"{step_id}#{fence} may not send") from refused
+            found = self._marked(run_id, step_id, fence, values)
+            if found is None:
+                raise Conflict(f"{step_id}#{fence} may not send") from refused
+            return found
         return dict(answer["Attributes"])
+
+    def _marked(
+        self, run_id: str, step_id: str, fence: int, values: dict[str, object]
+    ) -> Item | None:
+        """Return the ledger row if it bears this very mark, and nobody fenced it since."""
+        answer = self._client.get_item(
+            TableName=self.table,
+            Key={"pk": {"S": keys.run_pk(run_id)}, "sk": {"S": keys.effect_sk(step_id)}},
+            ConsistentRead=True,
+        )
+        row: Item = answer.get("Item", {})
+        held, told = codec.plain(row), ("fence", "sent_fence", "sent_by", "sent_at")
+        mine = values | {"fence": fence, "sent_fence": fence}
+        return row if all(held.get(name) == mine[name] for name in told) else None
 
     def keep_receipt(self, run_id: str, step_id: str, fence: int, receipt: Payload) -> None:
         """Put a finished write's receipt on its ledger row without touching the run.
