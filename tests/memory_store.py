@@ -79,7 +79,7 @@ class MemoryStore:
             raise Conflict("the run moved")
         for old, new in outcome.steps:
             found = self.steps.get(new.step_id)
-            if (found and found.fence) != (old and old.fence):
+            if (found and (found.fence, found.at_seq)) != (old and (old.fence, old.at_seq)):
                 raise Conflict(f"step {new.step_id} moved")
         for before, after in outcome.effects:
             held = self.effects.get(after.step_id)

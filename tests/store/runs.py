@@ -77,10 +77,10 @@ class Journey:
     run_id: str = RUN_ID
     commits: itertools.count[int] = field(default_factory=itertools.count)
 
-    def decide(self, command: Command, generation: int = 1) -> Outcome:
+    def decide(self, command: Command, generation: int | None = 1) -> Outcome:
         return decided(self.drive, look(self.drive, self.run_id, command), command, generation)
 
-    def move(self, command: Command, generation: int = 1) -> Outcome:
+    def move(self, command: Command, generation: int | None = 1) -> Outcome:
         outcome = self.decide(command, generation)
         self.store.commit(outcome, f"commit-{next(self.commits)}")
         return outcome

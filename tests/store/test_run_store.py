@@ -5,13 +5,23 @@ from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
+from onward.app.carry_out import decided
 from onward.aws import codec, keys
 from onward.aws.blobs import Blobs
 from onward.aws.run_reader import RunReader
 from onward.aws.run_store import RunStore
 from onward.domain.errors import Conflict, StoreError
-from onward.domain.model import Payload
-from onward.domain.protocol import Begin, Complete, Outcome, Report
+from onward.domain.model import Payload, StepStatus
+from onward.domain.protocol import (
+    Begin,
+    Complete,
+    Outcome,
+    Recover,
+    Report,
+    Resolve,
+    Verdict,
+    View,
+)
 
 from tests import faults
 from tests.store.conftest import RUNS, Time
@@ -86,6 +96,23 @@ def test_an_attempt_that_was_taken_over_cannot_commit(chained: Journey, dynamodb
     with pytest.raises(Conflict):
         chained.store.commit(outcome, "zombie")
     assert before == items(dynamodb)
+
+
+def test_a_step_that_was_read_older_than_its_run_is_a_conflict(
+    writing: Journey, reader: RunReader, time: Time
+) -> None:
+    """Two operators answer; the second one's read shows the run after, but the step before."""
+    writing.store.mark_sent(RUN_ID, "s1", 1, "request", 5.0)
+    writing.move(Recover("s1", 1, 0, "Runtime.ExitError", dead=True))
+    time.sleep(60)
+    before = reader.rows(RUN_ID, steps=["s1"]).steps
+    writing.move(Resolve("s1", Verdict.NOT_APPLIED, "ada"), None)
+    stale = View(writing.run, steps=before)
+    second = decided(writing.drive, stale, Resolve("s1", Verdict.APPLIED, "bob", DONE), None)
+
+    with pytest.raises(Conflict):
+        writing.store.commit(second, "second")
+    assert (StepStatus.BACKING_OFF, 0) == (reader.steps(RUN_ID)[0].status, writing.run.done)
 
 
 def test_a_write_marked_meanwhile_refuses_who_believed_it_unsent(

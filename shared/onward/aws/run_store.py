@@ -53,7 +53,8 @@ class RunStore(RunMarks):
         `seq = seen` lets the first of two deciders win; `generation = mine` fences a driver
         that was replaced; `fence = seen` on step and effect rows fences an attempt that was
         taken over; `sent_fence` unchanged on an effect closes the race of a takeover that
-        believes a write unsent with the worker that is just marking it.
+        believes a write unsent with the worker that is just marking it. `at_seq = seen` on a
+        step: a BatchGetItem is no snapshot, so its row may be older than the run's beside it.
         """
         before = outcome.before
         pk = keys.run_pk(before.run_id)
@@ -175,7 +176,8 @@ class RunStore(RunMarks):
         if old is None:
             return self._birth(pk, sk, codec.step_item(new))
         changes = _diff(codec.step_item(old), codec.step_item(new))
-        return self._update(pk, sk, changes, "fence = :f", {":f": {"N": str(old.fence)}})
+        seen = {":f": {"N": str(old.fence)}, ":q": {"N": str(old.at_seq)}}
+        return self._update(pk, sk, changes, "fence = :f AND at_seq = :q", seen)
 
     def _effect_write(self, pk: str, old: Effect | None, new: Effect) -> dict[str, Any]:
         sk = keys.effect_sk(new.step_id)
