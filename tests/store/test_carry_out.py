@@ -3,11 +3,14 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from botocore.exceptions import ConnectTimeoutError
 from onward.app import carry_out as module
 from onward.aws.run_reader import RunReader
 from onward.aws.run_store import RunStore
 from onward.domain.protocol import Begin
 
+from tests import faults
+from tests.store.conftest import new_client
 from tests.store.runs import Journey, journey, steps
 
 
@@ -16,6 +19,38 @@ def wide(store: RunStore, reader: RunReader, blobs: Any, time: Any) -> Journey:
     """Ten steps that are ready at once."""
     plan = steps(*({"id": f"s{n}", "tool": "read"} for n in range(10)))
     return journey(store, reader, blobs, time, plan)
+
+
+@pytest.mark.parametrize("when", ["BatchGetItem", "TransactWriteItems"])
+def test_a_try_that_lands_late_is_the_outcome(
+    wide: Journey, reader: RunReader, dynamodb: Any, time: Any, when: str
+) -> None:
+    """The next try decided otherwise, or would have: what is answered is what is stored."""
+    sent = faults.calls(dynamodb, "TransactWriteItems")
+    wide.drive.chance = lambda: 1.0
+    begun: list[str] = []
+
+    def lose() -> None:
+        if not begun:
+            begun.append("lost")
+            raise ConnectTimeoutError(endpoint_url="https://dynamodb")
+
+    def arrive() -> None:
+        if begun == ["lost"]:
+            begun.append("landed")
+            new_client("dynamodb").transact_write_items(**sent[0])
+
+    with (
+        faults.meanwhile(dynamodb, when, arrive, times=faults.MANY),
+        faults.meanwhile(dynamodb, "TransactWriteItems", lose, times=faults.MANY),
+    ):
+        outcome = module.carry_out(wide.drive, wide.run_id, 1, Begin(), time.clock() + 60)
+
+    assert ["lost", "landed"] == begun
+    told = {new.step_id: new for _, new in outcome.steps}
+    assert {row.step_id: row for row in reader.steps(wide.run_id)} == told
+    assert {1} == {row.fence for row in told.values()}
+    assert outcome.run == wide.run
 
 
 def test_a_planned_step_that_the_process_forgets_while_it_reads_is_in_the_view(

@@ -65,22 +65,26 @@ def carry_out(
 ) -> Outcome:
     """Commit what a command decides and return it; `view` saves the first read.
 
-    `moved` is called whenever somebody else was first, before it is decided again.
-
-    One commit id serves all tries: whichever of them landed although its reply was lost, the
-    log shows it as ours. Raises Contended when the run kept moving until `until` (epoch
-    seconds), AttemptClosed when the attempt was taken over, PartsMoved when another step added
-    steps meanwhile, RunNotFound without such a run.
+    `moved` is called whenever somebody else was first. Raises Contended when the run kept moving
+    until `until` (epoch seconds), AttemptClosed when the attempt was taken over, PartsMoved when
+    another step added steps meanwhile, RunNotFound without such a run.
     """
-    commit_id = drive.new_id()
+    underway: dict[str, Outcome] = {}
     pause = _BASE
     while True:
-        outcome = decided(drive, view or look(drive, run_id, command), command, generation)
+        view = view or look(drive, run_id, command)
+        landed = _landed(drive, view.run.seq, underway)
+        if landed is not None:
+            return _done(drive, landed)
+        outcome = decided(drive, view, command, generation)
         if not outcome.changes:
             return outcome
+        commit_id = drive.new_id()
         try:
             drive.store.commit(outcome, commit_id)
         except Conflict as conflict:
+            if conflict.by is None:
+                underway[commit_id] = outcome
             moved()
             wait = pause * drive.chance()
             if drive.clock() + wait >= until:
@@ -89,11 +93,31 @@ def carry_out(
             view = None
             pause = min(_CAP, pause * 2)
         else:
-            meter(outcome)
-            if outcome.run.status.ended:
-                with suppress(Exception):  # the stream says it too, and the patrol looks
-                    drive.ended(outcome.run)
+            return _done(drive, outcome)
+
+
+def _landed(drive: Drive, seq: int, underway: dict[str, Outcome]) -> Outcome | None:
+    """Return the try that went through after all; it was only late to arrive.
+
+        commit 1 ─► no reply; the log shows nothing ───────► lands
+                      read ─► decide otherwise ─► commit 2 ────────► refused
+
+    Each try has an id of its own, and the event after the one it saw tells whose commit it is.
+    """
+    for commit_id, outcome in underway.items():
+        before = outcome.before
+        if seq > before.seq and drive.store.commit_of(before.run_id, before.seq + 1) == commit_id:
             return outcome
+    return None
+
+
+def _done(drive: Drive, outcome: Outcome) -> Outcome:
+    """Count an outcome that was committed, and tell of an end."""
+    meter(outcome)
+    if outcome.run.status.ended:
+        with suppress(Exception):  # the stream says it too, and the patrol looks
+            drive.ended(outcome.run)
+    return outcome
 
 
 def look(drive: Drive, run_id: str, command: Command) -> View:

@@ -140,7 +140,7 @@ class RunStore(RunMarks):
         """Tell our own success with a lost reply from a conflict: whose is event seen+1?"""
         found = self.commit_of(run_id, seen + 1)
         if found != commit_id:
-            raise Conflict(f"{run_id} moved on from {seen}") from error
+            raise Conflict(f"{run_id} moved on from {seen}", found) from error
 
     def commit_of(self, run_id: str, seq: int) -> str | None:
         """Return the id of the commit that wrote an event; None when there is no such event."""

@@ -263,10 +263,19 @@ class StoreError(OnwardError):
 
 
 class Conflict(StoreError):
-    """The run moved between reading and writing."""
+    """The run moved between reading and writing.
+
+    `by` is the commit that wrote the event of this one; None when nobody had yet, so that this
+    one may still arrive.
+    """
 
     code = "conflict"
     retryable = True
+
+    def __init__(self, message: str, by: str | None = None) -> None:
+        """Keep whose commit won."""
+        super().__init__(message)
+        self.by = by
 
 
 class Contended(StoreError):

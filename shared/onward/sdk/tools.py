@@ -147,18 +147,6 @@ def tool(  # noqa: PLR0913 - one keyword a policy
 
     def register(function: Callable[..., Any]) -> Tool:
         label = name or function.__name__
-        if effect == "write" and idempotency is None:
-            raise ToolRefused(f"tool {label}: a write tool declares its idempotency")
-        if effect == "read" and idempotency is not None:
-            raise ToolRefused(f"tool {label}: a read tool needs no idempotency")
-        if effect == "write" and expands:
-            raise ToolRefused(f"tool {label}: a tool that adds steps does not write as well")
-        if (idempotency == "probe") != (probe is not None):
-            raise ToolRefused(f"tool {label}: idempotency 'probe' and a probe go together")
-        if not 1 <= timeout <= MAX_STEP_TIMEOUT:
-            raise ToolRefused(f"tool {label}: timeout is 1 to {MAX_STEP_TIMEOUT} seconds")
-        if retry.attempts < 1:
-            raise ToolRefused(f"tool {label}: at least one attempt")
         policy = Policy(
             effect=effect,
             idempotency=idempotency,
@@ -169,6 +157,24 @@ def tool(  # noqa: PLR0913 - one keyword a policy
             settles_after=settles_after,
             key_ttl=key_ttl,
         )
+        _refuse_contradictions(label, policy, expands=expands, probe=probe)
         return Tool(function, label, policy, expands=expands, probe=probe)
 
     return register
+
+
+def _refuse_contradictions(
+    label: str, policy: Policy, *, expands: bool, probe: Probe | None
+) -> None:
+    if policy.writes and policy.idempotency is None:
+        raise ToolRefused(f"tool {label}: a write tool declares its idempotency")
+    if not policy.writes and policy.idempotency is not None:
+        raise ToolRefused(f"tool {label}: a read tool needs no idempotency")
+    if policy.writes and expands:
+        raise ToolRefused(f"tool {label}: a tool that adds steps does not write as well")
+    if (policy.idempotency == "probe") != (probe is not None):
+        raise ToolRefused(f"tool {label}: idempotency 'probe' and a probe go together")
+    if not 1 <= policy.timeout <= MAX_STEP_TIMEOUT:
+        raise ToolRefused(f"tool {label}: timeout is 1 to {MAX_STEP_TIMEOUT} seconds")
+    if policy.attempts < 1:
+        raise ToolRefused(f"tool {label}: at least one attempt")
