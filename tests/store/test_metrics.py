@@ -13,7 +13,7 @@ from onward.app.carry_out import carry_out
 from onward.aws.run_reader import RunReader
 from onward.aws.run_store import RunStore
 from onward.domain.errors import PermissionDenied, Transient
-from onward.domain.protocol import Restart
+from onward.domain.protocol import Restart, Resume
 from onward.metrics import Metric
 from onward.observability import log, logger
 
@@ -113,6 +113,18 @@ def test_the_replacement_of_a_dead_execution_is_counted(begin: Begin) -> None:
     assert {"Restarts": 1} == counted()
     carry_out(made.drive, made.run_id, 2, Restart("handoff"), until)
     assert {"Restarts": 1} == counted()
+
+
+def test_a_run_that_stalled_rings_and_its_resume_is_no_restart(begin: Begin) -> None:
+    """Three generations died without a commit: only a person helps."""
+    made, _ = begin(chain(1))
+    until = made.drive.clock() + 60
+
+    for generation in (1, 2, 3):
+        carry_out(made.drive, made.run_id, generation, Restart("execution_failed"), until)
+    carry_out(made.drive, made.run_id, None, Resume("ada", ()), until)
+
+    assert {"Restarts": 2, "NeedsReconciliation": 1} == counted()
 
 
 @pytest.mark.parametrize("text", ["1", "not a number"], ids=["done", "failed"])

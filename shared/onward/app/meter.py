@@ -26,7 +26,7 @@ _COUNTED: Final[Mapping[str, Metric]] = {
 }
 
 _STEP_ENDS: Final = frozenset({"step.failed", "step.skipped"})
-_PLANNED_RESTARTS: Final = frozenset({"handoff"})
+_PLANNED_RESTARTS: Final = frozenset({"handoff", "resumed_by_operator"})
 
 
 def meter(outcome: Outcome) -> None:
@@ -39,11 +39,13 @@ def meter(outcome: Outcome) -> None:
             count(Metric.PERMISSION_FAILURES)
         if _is_restart(event):
             count(Metric.RESTARTS)
+        if event.type == "run.waiting" and event.data.get("cause") == "stalled":
+            count(Metric.NEEDS_RECONCILIATION)
     for _, step in outcome.steps:
         if step.status is StepStatus.SUCCEEDED and step.started_at and step.ended_at:
             count(Metric.STEP_SECONDS, round(step.ended_at - step.started_at, 3))
 
 
 def _is_restart(event: Event) -> bool:
-    """Whether a dead execution is replaced; a long run changes generation by itself as well."""
+    """Whether a dead execution is replaced; long runs and operators change generations as well."""
     return event.start is not None and event.data.get("cause") not in _PLANNED_RESTARTS

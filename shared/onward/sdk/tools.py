@@ -1,4 +1,11 @@
-"""Tools: typed functions with a recovery policy."""
+"""Tools: typed functions with a recovery policy.
+
+What a write tool raises decides whether it is sent again. Transient, RateLimited, InvalidInput,
+PermissionDenied and Fatal say: *not applied*, the receiver refused it. OutcomeUnknown and any
+other error say: nobody knows. `ctx` raises the former as well (an artifact that is missing, a
+sandbox or a model that fails): call it before the send, or raise OutcomeUnknown from what it
+raised after.
+"""
 
 from __future__ import annotations
 
@@ -136,12 +143,6 @@ def tool(  # noqa: PLR0913 - one keyword a policy
 
     `expands`: what the tool returns has `steps`, which are added to the run: at most 500 in all,
     and such steps may add others down to 30 levels.
-
-    What a write tool raises decides whether it is sent again. Transient, RateLimited, InvalidInput,
-    PermissionDenied and Fatal say: *not applied*, the receiver refused it. OutcomeUnknown and any
-    other error say: nobody knows. `ctx` raises the former as well (an artifact that is missing, a
-    sandbox or a model that fails): call it before the send, or raise OutcomeUnknown from what it
-    raised after.
     """
     retry = retry or Retry()
 
