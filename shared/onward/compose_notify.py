@@ -63,7 +63,7 @@ def is_slow(source: str) -> bool:
 
 def _again(wake: WakeUp) -> Message:
     """Return a wake-up as a message under a fresh id, with what it is about."""
-    said = {"quiet": wake.quiet} | ({} if wake.after is None else {"after": wake.after})
+    said = {} if wake.after is None else {"after": wake.after}
     return wake_up(wake.run_id, wake.tenant, wake.endpoint_id, uuid4().hex, **said)
 
 

@@ -157,18 +157,29 @@ def test_a_dead_run_that_is_redriven_is_synced_and_looked_at_again(
     assert here.run.expired_at is not None
 
 
-def test_the_patrol_adds_no_second_letter(here: World, hook: Subscriber) -> None:
-    """A failing receiver costs one letter for a run, however often it is tried again."""
+def test_a_run_has_one_letter_whoever_woke(here: World, hook: Subscriber) -> None:
+    """A failing receiver is tried again by the patrol, and by what else is on its way."""
     here.subscribe(hook)
     here.finish()
     hook.answer = lambda _number, _event: Told(500)
-    for receives in (1, 2, 3):
-        here.deliver(receives)
-    look(here)
-    (wake,) = woken(here)
-    assert wake["quiet"] is True
-    assert [2.0, 10.0, None] == [here.deliver(n, quiet=True) for n in (1, 2, 3)]
+    assert [2.0, 10.0, 0.0] == [here.deliver(n) for n in (1, 2, 3)]
+    assert [FollowUp.WOKEN] == look(here)
+    assert 1 == len(woken(here))
+    assert [2.0, 10.0, None] == [here.deliver(n) for n in (1, 2, 3)]
     assert 6 == here.delivery().attempts
+
+
+def test_what_was_given_up_has_a_letter_again_after_each_redrive(
+    here: World, hook: Subscriber
+) -> None:
+    """Nobody but an operator looks after it, who took the letter."""
+    here.subscribe(hook)
+    here.finish()
+    here.time.now += GIVE_UP + 1
+    assert [FollowUp.GIVEN_UP] == look(here)
+    hook.answer = lambda _number, _event: Told(500)
+    assert 1 == redrive(here.downstream, "acme")
+    assert [2.0, 10.0, 0.0] == [here.deliver(n) for n in (1, 2, 3)]
 
 
 def test_letters_of_others_stay_and_ours_are_sent_once(here: World, hook: Subscriber) -> None:

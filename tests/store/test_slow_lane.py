@@ -40,7 +40,7 @@ def test_who_does_not_answer_at_once_is_given_more_time_elsewhere(
 
     assert here.deliver(slow=True) is None
     assert SyncStatus.SYNCED == here.sync()
-    assert (False, "billing") == (wake.quiet, wake.endpoint_id)
+    assert ("billing", True) == (wake.endpoint_id, wake.slow)
     assert [] == hook.out_of_order() == hook.strange_duplicates()
     assert 3 == len(hook.heard())
 
@@ -52,11 +52,11 @@ def test_who_is_slow_is_not_waited_for_in_the_quick_lane(here: World, hook: Subs
     assert here.downstream.endpoints.set_aside(endpoint, here.time.now + 100)
     here.finish()
 
-    assert here.deliver(receives=2, after=1, quiet=True) is None
+    assert here.deliver(receives=2, after=1) is None
 
     assert [] == hook.arrivals
     (wake,) = here.again
-    assert (1, True) == (wake.after, wake.quiet)
+    assert (1, True) == (wake.after, wake.slow)
 
 
 def test_who_answers_at_once_again_goes_back(here: World, hook: Subscriber) -> None:

@@ -32,7 +32,8 @@ def _aborted(stage: Stage) -> Finding:
     stage.onward.patrol()
     stage.onward.patrol()
     watched = stage.finish(refund)
-    causes = ", ".join(str(event["data"].get("cause")) for event in watched.of("run.resumed"))
+    told = [event["data"].get("cause") for event in watched.of("run.resumed")]
+    causes = ", ".join(cause for cause in told if cause)
     broken = claims([(watched.run["generation"] == 2, f"generation {watched.run['generation']}")])
     return stage.judge(NAME, "aborted", watched, broken, [f"resumed: {causes}"])
 

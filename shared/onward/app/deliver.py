@@ -81,8 +81,7 @@ class Sender:
 class WakeUp:
     """A message of the queue. `receives` counts it; `last`: it is buried if this try fails.
 
-    `after`: send again from there, though it was acknowledged. `quiet`: a letter about the same
-    lies in the dead-letter queue already. `slow`: it came by the slow lane.
+    `after`: send again from there, though it was acknowledged. `slow`: it came by the slow lane.
     """
 
     run_id: str
@@ -91,7 +90,6 @@ class WakeUp:
     receives: int = 1
     last: bool = False
     after: int | None = None
-    quiet: bool = False
     slow: bool = False
 
 
@@ -241,8 +239,8 @@ def _failed(
         sender.deliveries.failed(delivery, tried, missed.error, wish)
     if not wake.last:
         return max(missed.wait, _PAUSES[min(wake.receives, len(_PAUSES)) - 1])
-    if delivery.dead_since is not None and (wake.quiet or not tried):
-        return None  # its letter is there already
+    if delivery.dead_since is not None and (delivery.given_up is None or not tried):
+        return None  # its letter is there already: one is enough, whoever else woke
     if not tried or tries < MAX_RECEIVES:
         sender.again(wake)
         return None
@@ -266,6 +264,5 @@ def read_wake_up(body: dict[str, Any], receives: int, *, slow: bool) -> WakeUp:
         receives=receives,
         last=receives >= MAX_RECEIVES,
         after=body.get("after"),
-        quiet=bool(body.get("quiet")),
         slow=slow,
     )

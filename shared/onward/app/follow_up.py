@@ -83,9 +83,7 @@ def follow_up(ends: Ends, store: RunStore, run: Run, now: float, until: float) -
         if not endpoint.resting(now)
         and (_row(ends, run, endpoint, deliveries).next_try or 0) <= now
     ]
-    for endpoint in due:
-        dead = _row(ends, run, endpoint, deliveries).dead_since is not None
-        ends.bell.ring(run, [endpoint], quiet=dead)
+    ends.bell.ring(run, due)
     store.move_due(run, later)
     return [*pushed, *([FollowUp.WOKEN] if due else [])]
 
