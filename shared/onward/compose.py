@@ -155,6 +155,7 @@ def watch() -> Patrol:
     """Return what looking after runs takes."""
     from onward.app.patrol import Patrol
     from onward.aws.due import DueIndex
+    from onward.aws.incidents import Incidents
 
     return Patrol(
         drive=drive("patrol"),
@@ -163,6 +164,7 @@ def watch() -> Patrol:
         start=lambda body: start_queue("patrol").send([body]),
         wake=wake_driver,
         ends=ends(),
+        incidents=Incidents(client("dynamodb"), settings("patrol").runs_table),
     )
 
 

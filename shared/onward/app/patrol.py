@@ -24,7 +24,8 @@ from onward.app.answer_run import signal
 from onward.app.carry_out import carry_out, decided, look
 from onward.app.follow_up import LONGEST, FollowUp, follow_up
 from onward.aws.engine import Execution
-from onward.domain.limits import TASK_GRACE
+from onward.domain.incidents import Incident, Interruption
+from onward.domain.limits import DUE_AFTER, TASK_GRACE
 from onward.domain.protocol import Do, Restart, Settle
 from onward.metrics import Metric, count
 
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from onward.app.follow_up import Ends
     from onward.aws.due import DueIndex
     from onward.aws.engine import Engine
+    from onward.aws.incidents import Incidents
     from onward.domain.model import Run
 
 SOON: Final = 60
@@ -55,6 +57,9 @@ class Repair(StrEnum):
     STOPPED = "stopped"
 
 
+_LOST: Final = {Repair.STARTED: "start_lost", Repair.SIGNALLED: "signal_lost"}
+
+
 @dataclass(frozen=True, slots=True)
 class Patrol:
     """What looking after runs takes. `start` queues an execution's start."""
@@ -65,6 +70,7 @@ class Patrol:
     start: Callable[[dict[str, Any]], None]
     wake: Callable[[str], object]
     ends: Ends
+    incidents: Incidents
 
 
 def patrol(
@@ -109,14 +115,25 @@ def look_after(watch: Patrol, run_id: str, until: float) -> Sequence[Repair | Fo
     now = watch.drive.clock()
     if run.status.ended:
         return follow_up(watch.ends, watch.drive.store, run, now, until)
+    # Behind an event at which a run waits no other comes soon, as behind its last one.
+    pushed = [FollowUp.PUSHED] if watch.ends.siren.sound(run, now) else []
     repair = _repair(watch, run)
     wait = SOON if repair is not None else _patience(run, watch.drive.clock())
     watch.drive.store.move_due(run, int(watch.drive.clock()) + wait)
-    if repair is not None:
-        count(Metric.PATROL_REPAIRS)
-        return (repair,)
-    # Behind an event at which a run waits no other comes soon, as behind its last one.
-    return (FollowUp.PUSHED,) if watch.ends.siren.sound(run, now) else ()
+    if repair is None:
+        return pushed
+    _tell(watch, run, repair)
+    return [repair, *pushed]
+
+
+def _tell(watch: Patrol, run: Run, repair: Repair) -> None:
+    """Count a repair, and write down what no commit does; the run stood still since it was due."""
+    count(Metric.PATROL_REPAIRS)
+    cause = _LOST.get(repair)
+    if cause is not None:
+        now = watch.drive.clock()
+        lost = Interruption(cause, (run.due_at or now) - DUE_AFTER)
+        watch.incidents.note(run, Incident(lost, now))
 
 
 def _repair(watch: Patrol, run: Run) -> Repair | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from onward.aws.codec import iso, item, plain
+from onward.aws.codec import SCHEMA, iso, item, plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -55,12 +55,17 @@ def incident_item(run: Run, incident: Incident) -> Item:
 
 
 class Incidents:
-    """Reads incidents by day."""
+    """Incidents by day; those of commits are written with them."""
 
     def __init__(self, client: Any, table: str) -> None:
         """Use a boto3 DynamoDB client and the name of the `runs` table."""
         self._client = client
         self._table = table
+
+    def note(self, run: Run, incident: Incident) -> None:
+        """Write down an incident whose repair was no commit."""
+        row = incident_item(run, incident) | {"schema": SCHEMA}
+        self._client.put_item(TableName=self._table, Item=row)
 
     def on(self, tenant: str, day: str) -> Iterator[Recovered]:
         """Yield a tenant's incidents that ended on a day."""
