@@ -8,9 +8,7 @@ from onward.app.deliver import MARGIN
 from onward.app.endpoints import rotate_secret
 from onward.app.post_event import retry_after
 from onward.app.read_run import etag_of
-from onward.app.redrive import redrive
 from onward.app.service import Service
-from onward.app.wake_notify import wake_up
 from onward.domain.delivery import SyncStatus
 
 from infra.local.subscriber import Subscriber, Told, subscribed
@@ -127,6 +125,21 @@ def test_what_failed_in_the_middle_goes_on_there(here: World, hook: Subscriber) 
 
     started = "onward.run.started"
     assert [ENDS[0], started, started, started, ENDS[2]] == [a.type for a in hook.arrivals]
+
+
+def test_each_event_has_its_own_tries(here: World, hook: Subscriber) -> None:
+    """A message on its third receive whose event is acknowledged is not dead at the next one."""
+    here.subscribe(hook)
+    here.finish()
+    answering(hook, Told(500), Told(500), Told(), Told(500))
+    assert (2.0, 10.0) == (here.deliver(1), here.deliver(2))
+
+    assert here.deliver(3) is None
+
+    assert (1, 1) == (here.delivery().attempts, len(here.again))
+    assert here.delivery().dead_since is None
+    assert here.deliver() is None
+    assert SyncStatus.SYNCED == here.sync()
 
 
 def test_gone_disables_the_endpoint_visibly(here: World, hook: Subscriber) -> None:
@@ -265,40 +278,3 @@ def test_the_invocation_ends_before_its_time_is_up(here: World, hook: Subscriber
     hook.answer = lambda _number, _event: Told()
     assert here.deliver(after=wake.after) is None
     assert SyncStatus.SYNCED == here.sync()
-
-
-def test_a_letter_about_a_resend_is_redriven_as_one(here: World, hook: Subscriber) -> None:
-    """A receiver that lost what it had acknowledged gets it again, and the delivery lives."""
-    here.subscribe(hook)
-    here.finish()
-    here.deliver()
-    hook.answer = lambda _number, _event: Told(500)
-    for receives in (1, 2, 3):
-        here.deliver(receives, after=1)
-    assert here.delivery().dead_since is not None
-    said = {"after": 1}
-    here.downstream.dead().send_ordered([wake_up(RUN_ID, "acme", "billing", "letter", **said)])
-
-    assert 1 == redrive(here.downstream, "acme")
-
-    (again,) = here.downstream.bell.queue().letters()
-    assert (1, None) == (again.body["after"], here.delivery().dead_since)
-    hook.answer = lambda _number, _event: Told()
-    before = len(hook.arrivals)
-    assert here.deliver(after=1) is None
-    assert 2 == len(hook.arrivals) - before
-
-
-def test_nothing_stays_dead_for_an_endpoint_that_is_gone(here: World, hook: Subscriber) -> None:
-    """The list of dead deliveries is for what can be mended."""
-    endpoint = here.subscribe(hook)
-    here.finish()
-    hook.answer = lambda _number, _event: Told(500)
-    for receives in (1, 2, 3):
-        here.deliver(receives)
-    assert 1 == len(list(here.downstream.deliveries.dead("acme")))
-
-    here.downstream.endpoints.delete(endpoint, here.time.now)
-
-    assert here.deliver() is None
-    assert [] == list(here.downstream.deliveries.dead("acme"))

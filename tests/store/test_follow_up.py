@@ -1,31 +1,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from secrets import token_bytes
 from typing import Any
 
 import pytest
 from onward.app.answer_run import resume_run
-from onward.app.follow_up import GIVE_UP, Ends, FollowUp, follow_up
+from onward.app.follow_up import GIVE_UP, FollowUp
 from onward.app.read_run import read_run
-from onward.app.redrive import dead_deliveries, redrive
 from onward.app.replay_events import replay_events
 from onward.app.service import Service
-from onward.app.wake_live import Siren
-from onward.aws.cursors import Cursors
-from onward.aws.retention import Retention
 from onward.domain.delivery import SyncStatus
 from onward.domain.errors import CursorExpired, Fatal, NotResumable
 
 from infra.local.subscriber import Subscriber, Told, subscribed
 from tests.store import scripted_tools
-from tests.store.conftest import CURSORS, RUNS, Time, new_client
+from tests.store.conftest import RUNS, Time
 from tests.store.delivering import World, world
 from tests.store.driver import Driver
 from tests.store.listening import Sockets
+from tests.store.looking import DAY, look, woken
 from tests.store.runs import RUN_ID
-
-DAY = 86_400
 
 
 @pytest.fixture
@@ -42,37 +36,6 @@ def hook() -> Iterator[Subscriber]:
 @pytest.fixture
 def sockets(dynamodb: Any, time: Time) -> Sockets:
     return Sockets(dynamodb, time)
-
-
-def look(
-    here: World, keep_seconds: int = 0, sockets: Sockets | None = None, seconds: float = 60
-) -> list[FollowUp]:
-    """One look of the patrol at the run."""
-    cursors = Cursors(new_client("dynamodb"), CURSORS)
-    siren = Siren(cursors, lambda: (sockets or missing()).queue, lambda: token_bytes(8).hex())
-    ends = Ends(
-        here.downstream.endpoints,
-        here.downstream.deliveries,
-        here.downstream.bell,
-        siren,
-        Retention(new_client("dynamodb"), RUNS, here.time.clock),
-        keep_seconds,
-    )
-    now = here.time.now
-    return follow_up(ends, here.service.store, here.run, now, now + seconds)
-
-
-def missing() -> Sockets:
-    raise AssertionError("nobody listens")
-
-
-def woken(here: World) -> list[dict[str, Any]]:
-    queue = here.downstream.bell.queue()
-    bodies = []
-    for letter in queue.letters():
-        queue.delete(letter)
-        bodies.append(letter.body)
-    return bodies
 
 
 def expiring(dynamodb: Any) -> set[str]:
@@ -135,28 +98,6 @@ def test_who_has_not_heard_is_woken_at_growing_distance(here: World, hook: Subsc
     assert 1 == here.run.sync_revision
 
 
-def test_a_dead_run_that_is_redriven_is_synced_and_looked_at_again(
-    here: World, hook: Subscriber
-) -> None:
-    """So that its log may expire after all."""
-    here.subscribe(hook)
-    here.finish()
-    here.time.now += GIVE_UP + 1
-    assert [FollowUp.GIVEN_UP] == look(here)
-    (row,) = dead_deliveries(here.downstream, here.service.reader, "acme")
-    assert (True, "dead") == (row["given_up"], row["state"])
-
-    assert 1 == redrive(here.downstream, "acme")
-    (wake,) = woken(here)
-    assert (RUN_ID, "billing") == (wake["run_id"], wake["endpoint_id"])
-    here.deliver()
-
-    assert SyncStatus.SYNCED == here.sync()
-    assert here.run.due_at is not None
-    assert [] == look(here, DAY)
-    assert here.run.expired_at is not None
-
-
 def test_a_run_has_one_letter_whoever_woke(here: World, hook: Subscriber) -> None:
     """A failing receiver is tried again by the patrol, and by what else is on its way."""
     here.subscribe(hook)
@@ -167,35 +108,6 @@ def test_a_run_has_one_letter_whoever_woke(here: World, hook: Subscriber) -> Non
     assert 1 == len(woken(here))
     assert [2.0, 10.0, None] == [here.deliver(n) for n in (1, 2, 3)]
     assert 6 == here.delivery().attempts
-
-
-def test_what_was_given_up_has_a_letter_again_after_each_redrive(
-    here: World, hook: Subscriber
-) -> None:
-    """Nobody but an operator looks after it, who took the letter."""
-    here.subscribe(hook)
-    here.finish()
-    here.time.now += GIVE_UP + 1
-    assert [FollowUp.GIVEN_UP] == look(here)
-    hook.answer = lambda _number, _event: Told(500)
-    assert 1 == redrive(here.downstream, "acme")
-    assert [2.0, 10.0, 0.0] == [here.deliver(n) for n in (1, 2, 3)]
-
-
-def test_letters_of_others_stay_and_ours_are_sent_once(here: World, hook: Subscriber) -> None:
-    """Sent before they are deleted; two letters about the same are one wake-up."""
-    here.subscribe(hook)
-    here.finish()
-    dead = here.downstream.dead()
-    from onward.app.wake_notify import wake_up
-
-    dead.send_ordered(wake_up(RUN_ID, "acme", "billing", f"mine-{n}") for n in range(2))
-    dead.send_ordered([wake_up("run_x", "umbra", "billing", "theirs")])
-
-    assert 1 == redrive(here.downstream, "acme")
-
-    assert [RUN_ID] == [body["run_id"] for body in woken(here)]
-    assert ["umbra"] == [letter.body["tenant"] for letter in dead.letters()]
 
 
 def test_a_log_expires_after_the_end_was_heard_and_no_earlier(

@@ -104,7 +104,7 @@ class _Progress:
 def deliver(sender: Sender, wake: WakeUp, until: float) -> float | None:
     """Send what is missing; None when done, else the seconds after which to try again.
 
-    Ends before `until` (epoch seconds), with a wish to go on at once where there is more.
+    Ends before `until` (epoch seconds); what is left by then goes on as a fresh message.
     """
     endpoint = sender.endpoints.get(wake.tenant, wake.endpoint_id)
     run = sender.reader.run(wake.run_id)
@@ -146,9 +146,19 @@ def _catch_up(
                 run = sender.reader.run(wake.run_id) or run
             if event.seq >= run.seq or _wanted(endpoint, event):
                 sender.deliveries.ack(delivery, run, event.seq, progress.tried)
+                if event.seq > delivery.acked_seq:
+                    delivery = _acknowledged(delivery, event.seq)
     if delivery.dead_since is not None:
         sender.deliveries.dismiss(delivery)
     return None
+
+
+def _acknowledged(delivery: Delivery, seq: int) -> Delivery:
+    """Return a delivery as it is after an acknowledgement: there was no try at the next event.
+
+    That it had been given up stays known until the end is heard, so that somebody looks again.
+    """
+    return replace(delivery, acked_seq=seq, attempts=0, next_try=None, dead_since=None)
 
 
 def _from(wake: WakeUp, progress: _Progress) -> WakeUp:
