@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from aws_cdk import Duration, Stack
+from aws_cdk import Stack
 from aws_cdk import aws_apigatewayv2 as gateway
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda_event_sources as sources
@@ -15,6 +15,7 @@ from aws_cdk.aws_apigatewayv2_integrations import WebSocketLambdaIntegration
 from constructs import Construct
 
 from infra.acknowledge import acknowledge
+from infra.queue import make_queue
 
 if TYPE_CHECKING:
     from infra.function import Function
@@ -55,11 +56,12 @@ class Wakes(Construct):
 
     def __init__(self, scope: Construct, identifier: str) -> None:
         super().__init__(scope, identifier)
-        self.dead: Final = _fifo(self, "LiveDead")
-        self.queue: Final = _fifo(
+        self.dead: Final = make_queue(self, "LiveDead", fifo=True)
+        self.queue: Final = make_queue(
             self,
             "Live",
-            visibility_timeout=Duration.seconds(6 * PUSH_TIMEOUT),
+            fifo=True,
+            consumer_seconds=PUSH_TIMEOUT,
             dead_letter_queue=sqs.DeadLetterQueue(queue=self.dead, max_receive_count=_RECEIVES),
         )
 
@@ -186,25 +188,3 @@ def _written(live: Live, method: str) -> str:
     api = Stack.of(live).get_logical_id(live.api.node.default_child)
     parts = ("arn", "<AWS::Partition>", "execute-api", "<AWS::Region>", "<AWS::AccountId>")
     return f"{':'.join(parts)}:<{api}>/{STAGE}/{method}/@connections/*"
-
-
-def _fifo(
-    scope: Construct,
-    identifier: str,
-    *,
-    visibility_timeout: Duration | None = None,
-    dead_letter_queue: sqs.DeadLetterQueue | None = None,
-) -> sqs.Queue:
-    return sqs.Queue(
-        scope,
-        identifier,
-        fifo=True,
-        # Order, throughput and the memory for ids each by group, or a burst of runs is throttled.
-        deduplication_scope=sqs.DeduplicationScope.MESSAGE_GROUP,
-        fifo_throughput_limit=sqs.FifoThroughputLimit.PER_MESSAGE_GROUP_ID,
-        enforce_ssl=True,
-        encryption=sqs.QueueEncryption.SQS_MANAGED,
-        retention_period=Duration.days(14),
-        visibility_timeout=visibility_timeout,
-        dead_letter_queue=dead_letter_queue,
-    )

@@ -12,6 +12,7 @@ from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from infra.acknowledge import acknowledge
+from infra.queue import make_queue
 
 if TYPE_CHECKING:
     from aws_cdk import aws_dynamodb as dynamodb
@@ -50,30 +51,29 @@ class Outbox(Construct):
 
     def __init__(self, scope: Construct, identifier: str) -> None:
         super().__init__(scope, identifier)
-        self.start_dead: Final = _queue(self, "StartDead")
-        self.start: Final = _queue(
+        self.start_dead: Final = make_queue(self, "StartDead")
+        self.start: Final = make_queue(
             self,
             "Start",
-            # Six times the consumer's time-out, or a slow batch is handed out twice (AWS guide).
-            visibility_timeout=Duration.seconds(6 * START_TIMEOUT),
+            consumer_seconds=START_TIMEOUT,
             dead_letter_queue=sqs.DeadLetterQueue(
                 queue=self.start_dead, max_receive_count=_RECEIVES
             ),
         )
-        self.notify_dead: Final = _queue(self, "NotifyDead", fifo=True)
+        self.notify_dead: Final = make_queue(self, "NotifyDead", fifo=True)
         self.notify, self.notify_slow = (
-            _queue(
+            make_queue(
                 self,
                 name,
                 fifo=True,
-                visibility_timeout=Duration.seconds(6 * NOTIFY_TIMEOUT),
+                consumer_seconds=NOTIFY_TIMEOUT,
                 dead_letter_queue=sqs.DeadLetterQueue(
                     queue=self.notify_dead, max_receive_count=_NOTIFY_RECEIVES
                 ),
             )
             for name in ("Notify", "NotifySlow")
         )
-        self.stream_dead: Final = _queue(self, "StreamDead")
+        self.stream_dead: Final = make_queue(self, "StreamDead")
         acknowledge(
             self.stream_dead,
             "SQS3",
@@ -161,26 +161,4 @@ class Outbox(Construct):
 def _allow(function: Function, queue: sqs.Queue, *actions: str) -> None:
     function.add_to_role_policy(
         iam.PolicyStatement(actions=list(actions), resources=[queue.queue_arn])
-    )
-
-
-def _queue(
-    scope: Construct,
-    identifier: str,
-    *,
-    fifo: bool = False,
-    visibility_timeout: Duration | None = None,
-    dead_letter_queue: sqs.DeadLetterQueue | None = None,
-) -> sqs.Queue:
-    return sqs.Queue(
-        scope,
-        identifier,
-        enforce_ssl=True,
-        encryption=sqs.QueueEncryption.SQS_MANAGED,
-        retention_period=Duration.days(14),
-        fifo=fifo or None,
-        deduplication_scope=sqs.DeduplicationScope.MESSAGE_GROUP if fifo else None,
-        fifo_throughput_limit=sqs.FifoThroughputLimit.PER_MESSAGE_GROUP_ID if fifo else None,
-        visibility_timeout=visibility_timeout,
-        dead_letter_queue=dead_letter_queue,
     )
