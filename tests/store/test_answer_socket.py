@@ -10,6 +10,7 @@ from onward.aws.cursors import MAX_RUNS, Subscription
 from onward.aws.sockets import management, reachable
 from onward.domain.protocol import Begin
 
+from tests import faults
 from tests.store.conftest import Time
 from tests.store.listening import Sockets
 from tests.store.runs import RUN_ID, Journey, chain, journey
@@ -235,6 +236,17 @@ def test_a_run_that_is_left_makes_room_for_another(sockets: Sockets, made: Journ
     assert [] == sockets.cursors.runs("a")
     sockets.say("a", "subscribe")
     assert [RUN_ID] == sockets.cursors.runs("a")
+
+
+def test_unsubscribing_on_a_socket_that_closes_is_no_failure(
+    sockets: Sockets, made: Journey
+) -> None:
+    """Both are worked on at once; whichever is first, nothing is left."""
+    sockets.say("a", "subscribe")
+    sockets.time.now += 1
+    with faults.meanwhile(sockets.dynamodb, "UpdateItem", lambda: sockets.cursors.disconnect("a")):
+        sockets.say("a", "unsubscribe")
+    assert ([], None) == (sockets.cursors.runs("a"), sockets.cursors.subscription("a", RUN_ID))
 
 
 def test_an_acknowledgement_outlives_its_socket(sockets: Sockets, made: Journey) -> None:

@@ -1,13 +1,13 @@
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from onward.app.deliver import MARGIN
+from onward.app.deliver import MARGIN, WakeUp, deliver
 from onward.app.endpoints import rotate_secret
 from onward.app.post_event import retry_after
-from onward.app.read_run import etag_of
 from onward.app.service import Service
 from onward.domain.delivery import SyncStatus
 
@@ -63,20 +63,6 @@ def test_a_second_wake_up_sends_nothing(here: World, hook: Subscriber) -> None:
     assert 3 == len(hook.arrivals)
 
 
-def test_an_end_that_was_heard_is_a_new_state_of_the_snapshot(
-    here: World, hook: Subscriber
-) -> None:
-    """A client that kept the snapshot from before is not told that nothing has changed."""
-    here.subscribe(hook)
-    run = here.finish()
-    assert SyncStatus.PENDING == here.sync()
-
-    here.deliver()
-
-    assert etag_of(run, SyncStatus.PENDING) != etag_of(here.run, here.sync())
-    assert (0, 1) == (run.sync_revision, here.run.sync_revision)
-
-
 def test_a_receiver_that_fails_is_tried_three_times_and_then_dead(
     here: World, hook: Subscriber
 ) -> None:
@@ -125,6 +111,28 @@ def test_what_failed_in_the_middle_goes_on_there(here: World, hook: Subscriber) 
 
     started = "onward.run.started"
     assert [ENDS[0], started, started, started, ENDS[2]] == [a.type for a in hook.arrivals]
+
+
+def test_a_filter_that_passes_over_a_long_log_gets_on(here: World, hook: Subscriber) -> None:
+    """What one invocation has read is not read again by the next."""
+    here.subscribe(hook, event_types=("run.succeeded",))
+    run = here.finish()
+    before = here.time.clock
+
+    def slowly() -> float:
+        here.time.now += 0.1
+        return here.time.now
+
+    sender = dataclasses.replace(here.sender(), clock=slowly)
+    wake = WakeUp(RUN_ID, "acme", "billing")
+    positions = []
+    while here.delivery().acked_seq < run.seq:
+        assert deliver(sender, wake, before() + MARGIN + 0.5) is None
+        positions.append(here.delivery().acked_seq)
+
+    assert sorted(set(positions)) == positions
+    assert len(positions) > 1
+    assert 1 == len(hook.heard())
 
 
 def test_each_event_has_its_own_tries(here: World, hook: Subscriber) -> None:

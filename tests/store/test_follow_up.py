@@ -13,8 +13,9 @@ from onward.domain.delivery import SyncStatus
 from onward.domain.errors import CursorExpired, Fatal, NotResumable
 
 from infra.local.subscriber import Subscriber, Told, subscribed
+from tests import faults
 from tests.store import scripted_tools
-from tests.store.conftest import RUNS, Time
+from tests.store.conftest import CURSORS, RUNS, Time
 from tests.store.delivering import World, world
 from tests.store.driver import Driver
 from tests.store.listening import Sockets
@@ -195,6 +196,37 @@ def test_an_expiry_decided_before_a_resume_is_refused(failed: World) -> None:
     resume_run(failed.service, "acme", "ada", RUN_ID)
     assert not failed.service.store.move_due(stale, 1, expired_at=1)
     assert failed.run.expired_at is None
+
+
+def test_an_expiry_that_is_set_while_a_run_is_resumed_is_taken_back(failed: World) -> None:
+    """The operator read the run, the patrol let it go, and the operator commits."""
+    client = failed.service.store._client
+    client.update_item(
+        TableName=RUNS,
+        Key={"pk": {"S": f"RUN#{RUN_ID}"}, "sk": {"S": "RUN"}},
+        UpdateExpression="REMOVE expired_at",
+    )
+    seen = failed.run
+
+    def expire() -> None:
+        assert failed.service.store.move_due(seen, 9_999_999_999, expired_at=9_999_999_999)
+
+    with faults.meanwhile(client, "TransactWriteItems", expire):
+        resume_run(failed.service, "acme", "ada", RUN_ID)
+
+    assert failed.run.expired_at is None
+
+
+def test_what_a_siren_fails_at_stops_no_bell(here: World, hook: Subscriber, dynamodb: Any) -> None:
+    """Who has not heard of an end is woken, and looked after, whatever becomes of sockets."""
+    here.subscribe(hook)
+    here.finish()
+    dynamodb.delete_table(TableName=CURSORS)
+    with pytest.raises(dynamodb.exceptions.ResourceNotFoundException):
+        look(here)
+    assert 1 == len(woken(here))
+    assert here.run.due_at is not None
+    assert here.run.due_at > here.time.now
 
 
 def test_a_second_patrol_finds_nothing_to_do(here: World) -> None:

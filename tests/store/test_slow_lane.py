@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from onward.app.deliver import REST_SECONDS, SLOW_SECONDS
@@ -59,17 +60,26 @@ def test_who_is_slow_is_not_waited_for_in_the_quick_lane(here: World, hook: Subs
     assert (1, True) == (wake.after, wake.slow)
 
 
-def test_who_answers_at_once_again_goes_back(here: World, hook: Subscriber) -> None:
-    """And shares its senders with the others."""
+def test_who_answers_at_once_goes_back_after_a_while(here: World, hook: Subscriber) -> None:
+    """One quick answer is no sign: a repetition is quickly told to be one."""
     here.subscribe(hook)
-    assert here.downstream.endpoints.set_aside(here.endpoint(), here.time.now + 100)
     here.finish()
+    known: set[str] = set()
 
+    def dull(_number: int, event: dict[str, Any]) -> Told:
+        new = event["id"] not in known
+        known.add(event["id"])
+        return Told(seconds=0.45 if new else 0)
+
+    hook.answer = dull
+    assert here.deliver() is None
     assert here.deliver(slow=True) is None
+    assert SyncStatus.SYNCED == here.sync()
+    assert here.endpoint().slow(here.time.now)
 
-    assert here.endpoint().slow_until is None
+    here.time.now += SLOW_SECONDS + 1
     assert here.deliver(after=0) is None
-    assert [] == here.again
+    assert 1 == len(here.again)
 
 
 def test_a_message_that_starts_over_goes_on_where_it_got_to(here: World, hook: Subscriber) -> None:
@@ -107,26 +117,53 @@ def test_a_hanging_endpoint_is_left_alone_after_two_time_outs(
 
 
 def test_a_hanging_endpoint_ends_among_the_dead_letters(here: World, hook: Subscriber) -> None:
-    """After three tries; a message that is only put off is no try, and goes on as a fresh one."""
+    """After three tries, however they fall on receives; what it rests meanwhile is none."""
     here.subscribe(hook)
     here.finish()
     hook.answer = lambda _number, _event: Told(seconds=1.5)
+
+    course = through_the_queue(here)
+
+    assert (3, "dead") == (len(hook.arrivals), here.delivery().state(here.run))
+    assert (0.0, None) == (course[-2], course[-1])
+
+
+def test_what_waits_for_an_endpoint_that_hangs_on_is_heard_of(
+    here: World, hook: Subscriber
+) -> None:
+    """Though nobody had time to try it: others ran into the time-out three times."""
+    endpoint = here.subscribe(hook)
+    here.downstream.endpoints.slowed(endpoint, here.time.now, here.time.now + 600)
+    here.finish()
+    waits = []
     for receives in (1, 2, 3):
-        here.deliver(receives, slow=True)
-    assert (2, 1, "pending") == (
-        len(hook.arrivals),
-        len(here.again),
-        here.delivery().state(here.run),
-    )
+        now = here.time.now
+        here.downstream.endpoints.slowed(endpoint, now + 300, now + 600)
+        waits.append(here.deliver(receives, slow=True))
+        here.time.now += 60
 
-    here.time.now += REST_SECONDS + 1
-    assert 0.0 == here.deliver(3, slow=True)
+    assert 0.0 == waits[-1]
+    assert (0, "dead") == (len(hook.arrivals), here.delivery().state(here.run))
 
-    assert (3, 1, "dead") == (
-        len(hook.arrivals),
-        len(here.again),
-        here.delivery().state(here.run),
-    )
+
+def through_the_queue(here: World) -> list[float | None]:
+    """Handle one wake-up as its queue hands it out, to its end; return the waits."""
+    waits: list[float | None] = []
+    slow, receives = False, 1
+    while len(waits) < 50:
+        wait = here.deliver(receives, slow=slow)
+        waits.append(wait)
+        if wait is None:
+            if not here.again:
+                break
+            slow, receives = here.again.pop().slow, 1
+            continue
+        if receives == 3:
+            waits.append(None)  # among the dead letters
+            break
+        here.time.now += wait
+        receives += 1
+    return waits
 
 
 def test_an_endpoint_that_hangs_on_rests_longer_and_longer(here: World, hook: Subscriber) -> None:

@@ -95,8 +95,9 @@ class WakeUp:
 
 @dataclass(slots=True)
 class _Progress:
-    """How far this invocation got."""
+    """How far this invocation got, and what it knows of the endpoint by now."""
 
+    endpoint: Endpoint
     acked: int
     tried: list[Try] = field(default_factory=list)
 
@@ -120,7 +121,8 @@ def deliver(sender: Sender, wake: WakeUp, until: float) -> float | None:
         return None
     wait = _not_yet(sender, endpoint, delivery)
     if wait > 0:
-        return _failed(sender, wake, delivery, [], Missed("the endpoint is left alone", wait))
+        left_alone = Missed("the endpoint is left alone", wait)
+        return _failed(sender, wake, endpoint, delivery, [], left_alone)
     return _catch_up(sender, wake, endpoint, run, delivery, until)
 
 
@@ -132,15 +134,18 @@ def _catch_up(
     delivery: Delivery,
     until: float,
 ) -> float | None:
-    progress = _Progress(delivery.acked_seq if wake.after is None else wake.after)
+    progress = _Progress(endpoint, delivery.acked_seq if wake.after is None else wake.after)
     while events := sender.reader.events(wake.run_id, progress.acked, _PAGE):
         for event in events:
             if sender.clock() + MARGIN >= until:
+                # A filter may pass over more events than one invocation can read.
+                if progress.acked > delivery.acked_seq:
+                    sender.deliveries.ack(delivery, run, progress.acked, progress.tried)
                 sender.again(_from(wake, progress))
                 return None
-            missed = _send(sender, wake, endpoint, event, progress)
+            missed = _send(sender, wake, event, progress)
             if missed is not None:
-                return _missed(sender, wake, endpoint, delivery, progress, missed)
+                return _missed(sender, wake, delivery, progress, missed)
             progress.acked = event.seq
             if event.seq > run.seq:  # the run went on since its row was read
                 run = sender.reader.run(wake.run_id) or run
@@ -171,10 +176,9 @@ def _wanted(endpoint: Endpoint, event: Event) -> bool:
     return endpoint.wants(event.type) and event.at >= endpoint.created_at
 
 
-def _send(
-    sender: Sender, wake: WakeUp, endpoint: Endpoint, event: Event, progress: _Progress
-) -> Missed | None:
+def _send(sender: Sender, wake: WakeUp, event: Event, progress: _Progress) -> Missed | None:
     """Send one event, if it is wanted; None when that is settled."""
+    endpoint = progress.endpoint
     if not _wanted(endpoint, event):
         return None
     began = sender.clock()
@@ -184,19 +188,25 @@ def _send(
     now = sender.clock()
     if missed is None:
         count(Metric.DELIVERY_SECONDS, round(max(0.0, now - event.at), 3))
-        _answered(sender, endpoint, now - began, now)
+        progress.endpoint = _answered(sender, endpoint, now - began, now)
     elif now - began >= seconds:
         missed = replace(missed, slow=True)  # a name that is looked up for ever, say
     return missed
 
 
-def _answered(sender: Sender, endpoint: Endpoint, took: float, now: float) -> None:
-    """Forget that an endpoint hung, or that it was slow; written only where that is new."""
-    if took < QUICK_SECONDS:
-        if endpoint.timeouts or endpoint.slow_until is not None:
-            sender.endpoints.answered(endpoint, None)
-    elif endpoint.timeouts or not endpoint.slow(now + SLOW_SECONDS / 2):
-        sender.endpoints.answered(endpoint, now + SLOW_SECONDS)
+def _answered(sender: Sender, endpoint: Endpoint, took: float, now: float) -> Endpoint:
+    """Forget that an endpoint hung, and note that it was slow; written only where that is new.
+
+    One quick answer makes no quick endpoint: a repetition is quickly told to be one. The mark
+    runs out by itself.
+    """
+    slow_until = endpoint.slow_until
+    if took >= QUICK_SECONDS and not endpoint.slow(now + SLOW_SECONDS / 2):
+        slow_until = now + SLOW_SECONDS
+    known = replace(endpoint, timeouts=0, resting_until=None, slow_until=slow_until)
+    if endpoint.timeouts or slow_until != endpoint.slow_until:
+        sender.endpoints.answered(known)
+    return known
 
 
 def _not_yet(sender: Sender, endpoint: Endpoint, delivery: Delivery) -> float:
@@ -215,13 +225,9 @@ def _not_yet(sender: Sender, endpoint: Endpoint, delivery: Delivery) -> float:
 
 
 def _missed(
-    sender: Sender,
-    wake: WakeUp,
-    endpoint: Endpoint,
-    delivery: Delivery,
-    progress: _Progress,
-    missed: Missed,
+    sender: Sender, wake: WakeUp, delivery: Delivery, progress: _Progress, missed: Missed
 ) -> float | None:
+    endpoint = progress.endpoint
     if missed.gone:
         sender.endpoints.disable(endpoint, "answered 410 Gone", sender.clock())
         sender.deliveries.failed(delivery, progress.tried, missed.error, None)
@@ -235,13 +241,22 @@ def _missed(
     if missed.slow:
         rest = min(LONGEST_REST, REST_SECONDS * 2.0 ** max(0, endpoint.timeouts - 1))
         sender.endpoints.slowed(endpoint, now + rest, now + SLOW_SECONDS)
-    return _failed(sender, wake, delivery, progress.tried, missed)
+    return _failed(sender, wake, endpoint, delivery, progress.tried, missed)
 
 
 def _failed(
-    sender: Sender, wake: WakeUp, delivery: Delivery, tried: list[Try], missed: Missed
+    sender: Sender,
+    wake: WakeUp,
+    endpoint: Endpoint,
+    delivery: Delivery,
+    tried: list[Try],
+    missed: Missed,
 ) -> float | None:
-    """Write a failed try down; return when the next one is, or None where none is needed."""
+    """Write a failed try down; return when the next one is, or None where none is needed.
+
+    What was only put off is no failure, unless the endpoint hangs on and on: then somebody is to
+    hear of everything that waits for it.
+    """
     now = sender.clock()
     tries = delivery.attempts + bool(tried)
     if tried:
@@ -249,9 +264,9 @@ def _failed(
         sender.deliveries.failed(delivery, tried, missed.error, wish)
     if not wake.last:
         return max(missed.wait, _PAUSES[min(wake.receives, len(_PAUSES)) - 1])
-    if delivery.dead_since is not None and (delivery.given_up is None or not tried):
+    if delivery.dead_since is not None and delivery.given_up is None:
         return None  # its letter is there already: one is enough, whoever else woke
-    if not tried or tries < MAX_RECEIVES:
+    if tries < MAX_RECEIVES and (tried or endpoint.timeouts < MAX_RECEIVES):
         sender.again(wake)
         return None
     # The message is moved when it would be received a fourth time: at once.

@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 
 SHORTEST: Final = 60
 LONGEST: Final = 4 * 3600
+SLICE: Final = 5.0
+"""Seconds of a round that one run's expiry may take: others behind it may stand still."""
+
 GIVE_UP: Final = 24 * 3600
 """Seconds after the end."""
 
@@ -58,34 +61,41 @@ class Ends:
 
 def follow_up(ends: Ends, store: RunStore, run: Run, now: float, until: float) -> list[FollowUp]:
     """Look at a run that has ended, and say when to look again; safe twice at once."""
-    pushed = [FollowUp.PUSHED] if ends.siren.sound(run, now) else []
     endpoints = ends.endpoints.of(run.tenant)
     deliveries = ends.deliveries.of_run(run.run_id) if endpoints else {}
     lag = lagging(run, endpoints, deliveries)
+    later = int(now + min(LONGEST, max(SHORTEST, now - (run.ended_at or now))))
+    done = []
+    if lag:
+        done = _tell_again(ends, run, lag, deliveries, now)
+        store.move_due(run, None if FollowUp.GIVEN_UP in done else later)
+    pushed = ends.siren.sound(run, now)
+    if pushed and not lag:
+        store.move_due(run, later)
+    if not pushed and not lag:
+        _let_go(ends, store, run, now, min(until, now + SLICE))
+    return [*done, *([FollowUp.PUSHED] if pushed else [])]
+
+
+def _tell_again(
+    ends: Ends, run: Run, lag: list[Endpoint], deliveries: Mapping[str, Delivery], now: float
+) -> list[FollowUp]:
+    """Wake who has not heard of an end; after a day give up."""
     passed = now - (run.ended_at or now)
-    later = int(now + min(LONGEST, max(SHORTEST, passed)))
-    if not lag:
-        if pushed:
-            store.move_due(run, later)
-        else:
-            _let_go(ends, store, run, now, until)
-        return pushed
     count(Metric.UNSYNCED_SECONDS, round(passed, 3))
+    rows = {e.endpoint_id: _row(ends, run, e, deliveries) for e in lag}
     if passed >= GIVE_UP:
-        for endpoint in lag:
-            ends.deliveries.give_up(_row(ends, run, endpoint, deliveries), run, now)
-        store.move_due(run, None)
-        return [*pushed, FollowUp.GIVEN_UP]
+        for row in rows.values():
+            ends.deliveries.give_up(row, run, now)
+        return [FollowUp.GIVEN_UP]
     # A resting endpoint's messages come again by themselves.
     due = [
         endpoint
         for endpoint in lag
-        if not endpoint.resting(now)
-        and (_row(ends, run, endpoint, deliveries).next_try or 0) <= now
+        if not endpoint.resting(now) and (rows[endpoint.endpoint_id].next_try or 0) <= now
     ]
     ends.bell.ring(run, due)
-    store.move_due(run, later)
-    return [*pushed, *([FollowUp.WOKEN] if due else [])]
+    return [FollowUp.WOKEN] if due else []
 
 
 def _row(ends: Ends, run: Run, endpoint: Endpoint, deliveries: Mapping[str, Delivery]) -> Delivery:

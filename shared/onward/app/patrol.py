@@ -80,7 +80,7 @@ def patrol(
     *,
     everything: bool = False,
 ) -> Counter[str]:
-    """Look at each due run, or at every run that is ever to be due; count the repairs.
+    """Look at each due run, or at all but those whose log waits to expire; count the repairs.
 
     Ends at `until` (epoch seconds), with a count of `more`: what is left is still due the next
     time. A run that cannot be looked at is told to `failed`, and stops no look at another.

@@ -9,6 +9,7 @@ Rows expire. DynamoDB deletes them days late, so whoever reads one looks at its 
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -121,16 +122,18 @@ class Cursors:
         values = {":v": {"N": str(asked_at)}}
         if not self._delete(connection, run_id, "asked_at < :v", values, names={}):
             return False
-        self._client.update_item(
-            TableName=self._table,
-            Key=_key(f"CONN#{connection}", _CONNECTION),
-            UpdateExpression="DELETE runs :one",
-            ConditionExpression="attribute_exists(pk)",
-            ExpressionAttributeValues={":one": {"SS": [run_id]}},
-        )
+        with suppress(self._refused):  # the socket was closed right behind
+            self._client.update_item(
+                TableName=self._table,
+                Key=_key(f"CONN#{connection}", _CONNECTION),
+                UpdateExpression="DELETE runs :one",
+                ConditionExpression="attribute_exists(pk)",
+                ExpressionAttributeValues={":one": {"SS": [run_id]}},
+            )
         again = self.subscription(connection, run_id)
         if again is not None:
-            self._note_run(again)
+            with suppress(TooManyRuns):
+                self._note_run(again)
         return True
 
     def drop(self, subscription: Subscription) -> bool:

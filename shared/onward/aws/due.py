@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from typing import TYPE_CHECKING, Any, Final
 
 from onward.aws import keys
@@ -25,10 +26,11 @@ class DueIndex:
     def until(self, seconds: float) -> Iterator[str]:
         """Yield the ids of runs due until a time (epoch seconds).
 
-        Each time another shard comes first: a round that ends early leaves out others.
+        Any shard may come first: a round that ends early leaves out others than the last one.
         """
+        first = random.randrange(keys.DUE_SHARDS)  # noqa: S311 - fairness, no secret
         for number in range(keys.DUE_SHARDS):
-            yield from self._shard(f"DUE#{(number + int(seconds)) % keys.DUE_SHARDS}", seconds)
+            yield from self._shard(f"DUE#{(first + number) % keys.DUE_SHARDS}", seconds)
 
     def claim_round(self, now: float, seconds: int) -> bool:
         """Claim a scheduled round unless one began less than `seconds` ago; one of two wins."""

@@ -139,8 +139,9 @@ class Endpoints:
         values, seen = {"resting_until": until}, {":seen": {"N": repr(endpoint.resting_until)}}
         return self._change(endpoint, values, "resting_until = :seen", seen)
 
-    def answered(self, endpoint: Endpoint, slow_until: float | None) -> bool:
-        """Forget time-outs: the endpoint answers, at once if it is not called slow any more."""
+    def answered(self, endpoint: Endpoint) -> bool:
+        """Forget time-outs, for the endpoint answers; and note until when it counts as slow."""
+        slow_until = endpoint.slow_until
         values = {"timeouts": None, "resting_until": None, "slow_until": slow_until}
         return self._change(endpoint, values)
 

@@ -169,6 +169,9 @@ class RunStore(RunMarks):
         condition = "seq = :seen AND generation = :mine"
         seen = {":seen": {"N": str(run.seq)}, ":mine": {"N": str(run.generation)}}
         changes = _diff(_run_attributes(run), _run_attributes(outcome.run))
+        if run.status.ended and outcome.run.expired_at is None:
+            # A resume takes an expiry back that the patrol has set since the run was read.
+            changes["expired_at"] = {}
         return self._update(keys.run_pk(run.run_id), keys.RUN, changes, condition, seen)
 
     def _step_write(self, pk: str, old: Step | None, new: Step) -> dict[str, Any]:

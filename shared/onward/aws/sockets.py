@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
@@ -24,7 +25,8 @@ class Sockets:
 
     def __init__(self, client: Callable[[], Any]) -> None:
         """`client` returns the management API's client; it is called when there is a frame."""
-        self._client = client
+        self._make = client
+        self._lock = threading.Lock()
 
     def post(self, connection: str, text: str) -> None:
         """Send one frame; raises SocketGone."""
@@ -39,6 +41,11 @@ class Sockets:
         client = self._client()
         with suppress(client.exceptions.GoneException):
             client.delete_connection(ConnectionId=connection)
+
+    def _client(self) -> Any:
+        """Return the client, made once: the first frames may come from several threads."""
+        with self._lock:
+            return self._make()
 
 
 def frame(document: Mapping[str, Any]) -> str:
