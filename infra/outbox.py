@@ -92,6 +92,7 @@ class Outbox(Construct):
         coordinates go to a queue. The event itself stays in the table, which is the truth.
         """
         self.let_wake(publisher)
+        _allow(publisher, self.notify_slow, "sqs:SendMessage")
         self.start.grant_send_messages(publisher)
         publisher.add_event_source(
             sources.DynamoEventSource(

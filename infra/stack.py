@@ -104,6 +104,7 @@ class OnwardStack(Stack):
             {
                 "start_queue_url": self.outbox.start.queue_url,
                 "notify_queue_url": self.outbox.notify.queue_url,
+                "notify_slow_url": self.outbox.notify_slow.queue_url,
                 "live_queue_url": self.wakes.queue.queue_url,
                 "runs_table": self.state.runs.table_name,
             },

@@ -27,6 +27,7 @@ def outlets() -> Outlets:
     return Outlets(
         start=start_queue("publish_outbox"),
         notify=Queue(client("sqs"), held.notify_queue_url),
+        notify_slow=Queue(client("sqs"), held.notify_slow_url),
         live=live_queue("publish_outbox"),
         subscribers=Subscribers(Endpoints(client("dynamodb"), held.runs_table), time.time),
     )

@@ -43,7 +43,7 @@ FUNCTION_FIELDS: Final[Mapping[str, frozenset[str]]] = {
     "settle": _DATA | _ENDING,
     "park": _DATA,
     "publish_outbox": frozenset(
-        {"start_queue_url", "notify_queue_url", "live_queue_url", "runs_table"}
+        {"start_queue_url", "notify_queue_url", "notify_slow_url", "live_queue_url", "runs_table"}
     ),
     "notify": frozenset(
         {"runs_table", "notify_queue_url", "notify_slow_url", "allow_local_endpoints"}

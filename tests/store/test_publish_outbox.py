@@ -23,10 +23,12 @@ class Stream:
         start = self.sqs.create_queue(QueueName="start")["QueueUrl"]
         self.start = Queue(self.sqs, start)
         self.notify = fifo(self.sqs, "notify.fifo")
+        self.slow = fifo(self.sqs, "notify-slow.fifo")
         self.reads = 0
         self.outlets = Outlets(
             start=self.start,
             notify=self.notify,
+            notify_slow=self.slow,
             live=fifo(self.sqs, "live.fifo"),
             subscribers=Subscribers(here.downstream.endpoints, here.time.clock),
         )
@@ -34,11 +36,11 @@ class Stream:
     def publish(self, *records: dict[str, Any]) -> str | None:
         return publish_outbox(records, self.outlets)
 
-    def woken(self) -> list[tuple[str, str]]:
-        """The wake-ups in the queue, once each: run and endpoint."""
-        found = []
-        for letter in self.notify.letters():
-            self.notify.delete(letter)
+    def woken(self, *, slow: bool = False) -> list[tuple[str, str]]:
+        """The wake-ups in a lane, once each: run and endpoint."""
+        found, queue = [], self.slow if slow else self.notify
+        for letter in queue.letters():
+            queue.delete(letter)
             found.append((letter.body["run_id"], letter.body["endpoint_id"]))
         return found
 
@@ -87,6 +89,22 @@ def test_an_endpoint_is_woken_for_what_it_wants_and_for_the_end(
     assert [] == stream.woken()
     stream.publish(record(4, "run.failed"))
     assert [("run_1", "ends"), ("run_1", "steps")] == sorted(stream.woken())
+
+
+def test_an_endpoint_that_is_slow_is_woken_in_its_lane(here: World, stream: Stream) -> None:
+    """Nobody has to pass its wake-ups on; and in the other lane again once the mark runs out."""
+    here.subscribe("http://127.0.0.1:9", "quick")
+    slow = here.subscribe("http://127.0.0.1:9", "slow")
+    assert here.downstream.endpoints.set_aside(slow, here.time.now + 60)
+
+    stream.publish(record(1, "run.queued"))
+    assert [("run_1", "quick")] == stream.woken()
+    assert [("run_1", "slow")] == stream.woken(slow=True)
+
+    here.time.now += 61
+    stream.publish(record(2, "run.started"))
+    assert [("run_1", "quick"), ("run_1", "slow")] == sorted(stream.woken())
+    assert [] == stream.woken(slow=True)
 
 
 def test_a_batch_wakes_an_endpoint_once_a_run(here: World, stream: Stream) -> None:

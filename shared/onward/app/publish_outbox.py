@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from onward.app.wake_notify import Subscribers
     from onward.aws.queues import Queue
+    from onward.domain.delivery import Endpoint
 
 RUN_PREFIX = "RUN#"
 _SOCKETS = ""
@@ -27,6 +28,7 @@ class Outlets:
 
     start: Queue
     notify: Queue
+    notify_slow: Queue
     live: Queue
     subscribers: Subscribers
 
@@ -68,17 +70,25 @@ def _publish(
         return  # written by a release from before there were endpoints
     tenant, kind = image["tenant"]["S"], image["type"]["S"]
     woken = [
-        endpoint.endpoint_id
+        endpoint
         for endpoint in outlets.subscribers.of(tenant)
         if (run_id, endpoint.endpoint_id) not in told and (kind in ENDS or endpoint.wants(kind))
     ]
-    if woken:
-        seq = spans[run_id][1]
-        outlets.notify.send_ordered(
-            wake_up(run_id, tenant, endpoint_id, f"{run_id}/{seq}/{endpoint_id}")
-            for endpoint_id in woken
-        )
-    told.update((run_id, endpoint_id) for endpoint_id in woken)
+    _wake(outlets, run_id, spans[run_id][1] if woken else 0, woken)
+    told.update((run_id, endpoint.endpoint_id) for endpoint in woken)
+
+
+def _wake(outlets: Outlets, run_id: str, seq: int, endpoints: Sequence[Endpoint]) -> None:
+    """Wake endpoints, those that are known to be slow in their lane."""
+    now = outlets.subscribers.clock()
+    for queue, slow in ((outlets.notify, False), (outlets.notify_slow, True)):
+        messages = [
+            wake_up(run_id, each.tenant, each.endpoint_id, f"{run_id}/{seq}/{each.endpoint_id}")
+            for each in endpoints
+            if each.slow(now) is slow
+        ]
+        if messages:
+            queue.send_ordered(messages)
 
 
 def start_message(image: dict[str, Any]) -> dict[str, Any] | None:
