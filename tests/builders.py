@@ -17,9 +17,9 @@ NOW: Final = 1_000_000.0
 RUN_ID: Final = "run_1"
 
 
-def spec(name: str, **policy: Any) -> ToolSpec:
+def spec(name: str, *, expands: bool = False, **policy: Any) -> ToolSpec:
     """A tool that takes any input."""
-    return ToolSpec(name, f"tools:{name}", Policy(**policy))
+    return ToolSpec(name, f"tools:{name}", Policy(**policy), expands=expands)
 
 
 TOOLS: Final = {
@@ -27,6 +27,7 @@ TOOLS: Final = {
     for tool in (
         spec("read"),
         spec("once", attempts=1),
+        spec("expand", expands=True),
         spec("native", effect="write", idempotency="native"),
         spec("forgets", effect="write", idempotency="native", key_ttl=1_100),
         spec("fenced", effect="write", idempotency="fenced"),

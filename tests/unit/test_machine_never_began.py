@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from onward.domain.effects import EffectState
+from onward.domain.errors import NotWaiting
 from onward.domain.limits import THROTTLED_REST
 from onward.domain.model import MAIN_LANE, Failure, RunStatus, StepStatus
 from onward.domain.protocol import (
@@ -118,6 +119,33 @@ def test_a_version_that_is_gone_is_for_a_person(tool: str, verdict: Verdict) -> 
     send(store, Settle())
     applied = verdict is Verdict.APPLIED
     assert (RunStatus.SUCCEEDED if applied else RunStatus.FAILED) is store.run.status
+
+
+def test_nobody_can_answer_for_the_steps_that_a_planner_adds() -> None:
+    """A result by hand would end it without them; once its version is back it plans them."""
+    store = begun("expand")
+    send(store, never_began(gone=True))
+    error = store.steps["s0"].error
+    assert error is not None
+    assert "`not_applied` once it is back" in error.message
+    before = store.run
+    by_hand = Resolve("s0", Verdict.APPLIED, "op", payload({"steps": []}))
+    with pytest.raises(NotWaiting, match="adds steps: answer not_applied once its version is back"):
+        store.carry_out(by_hand, None, NOW)
+    assert before is store.run
+
+    store.carry_out(Resolve("s0", Verdict.NOT_APPLIED, "op"), None, NOW)
+    decision = send(store, Settle())
+    assert (Do.STEP, "s0") == (decision.do, decision.step_id)
+
+
+def test_a_planner_that_nobody_can_run_is_abandoned() -> None:
+    """And its run fails."""
+    store = begun("expand")
+    send(store, never_began(gone=True))
+    store.carry_out(Resolve("s0", Verdict.ABANDON, "op"), None, NOW)
+    send(store, Settle())
+    assert RunStatus.FAILED is store.run.status
 
 
 def test_nobody_is_asked_for_a_run_that_fails_anyway() -> None:

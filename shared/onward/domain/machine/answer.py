@@ -28,8 +28,8 @@ _STOPPED = frozenset({StepStatus.FAILED, StepStatus.CANCELLED, StepStatus.NEEDS_
 def resolve(turn: Turn, command: Resolve) -> Decision:
     """Take an operator's word for what a write did; the driver goes on from there.
 
-    Raises NotWaiting unless the step's outcome is unknown: the first answer counts. So it is
-    for `not_applied` where that cannot be known: yet, or any more, because the receipt came.
+    Raises NotWaiting unless the step's outcome is unknown: the first answer counts. So it is for
+    an answer that cannot be right: see `_refuse_guess` and `_refuse_result`.
     """
     row = turn.step(command.step_id)
     if row is None or row.status not in _IN_DOUBT or command.step_id not in turn.run.waiting:
@@ -38,6 +38,8 @@ def resolve(turn: Turn, command: Resolve) -> Decision:
     receipt = ledger.receipt(turn, planned, row)
     if command.verdict is Verdict.NOT_APPLIED:
         _refuse_guess(turn, planned, row, receipt)
+    elif command.verdict is Verdict.APPLIED:
+        _refuse_result(planned)
     tell_reconciled(turn, row, command.verdict, command.by)
     if command.verdict is Verdict.APPLIED:
         result = command.result or receipt or Payload("null")
@@ -101,6 +103,15 @@ def _refuse_guess(turn: Turn, planned: PlannedStep, row: Step, receipt: Payload 
         raise NotWaiting(
             f"a request of step {row.step_id} may still arrive for {seconds:.0f} seconds; "
             "until then nobody can know that it was not applied"
+        )
+
+
+def _refuse_result(planned: PlannedStep) -> None:
+    """Refuse `applied` for a step that adds steps: a result by hand would adopt none of them."""
+    if planned.expands:
+        raise NotWaiting(
+            f"step {planned.step_id} adds steps: answer not_applied once its version is back, "
+            "or abandon"
         )
 
 

@@ -36,7 +36,8 @@ if TYPE_CHECKING:
 VERSION_GONE: Final = Failure(
     "version_missing",
     "the version of the worker that this run is pinned to is gone, and nothing else may run its "
-    "steps: answer `applied` with the step's result, or `abandon`",
+    "steps: answer `not_applied` once it is back, `applied` with the step's result (but for a step "
+    "that adds steps), or `abandon`",
 )
 
 
