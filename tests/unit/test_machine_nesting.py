@@ -158,14 +158,19 @@ def test_ten_lost_writes_and_the_end_are_two_commits() -> None:
     assert {"needs_reconciliation": 10, "cancelled": 30} == ended
 
 
-def test_levels_that_the_last_commit_has_no_room_for_can_be_resumed() -> None:
-    """They are not called cancelled; the run goes on with them all the same."""
-    store = nested(120)
-    send(store, Fail("s120", 1, FATAL))
+@pytest.mark.parametrize("lanes", [1, 10])
+def test_levels_that_the_last_commit_has_no_room_for_can_be_resumed(lanes: int) -> None:
+    """They are not called cancelled; the run goes on with them, and with all lanes that failed."""
+    store = nested(119)
+    below = [f"b{number}" for number in range(lanes)]
+    add(store, "s119", *map(step, below))
+    for step_id in below:
+        send(store, Fail(step_id, 1, FATAL))
     assert RunStatus.FAILED is store.run.status
-    send(store, Resume("op", ("s120",)))
-    decision = send(store, Begin())
-    send(store, Complete("s120", decision.fence, payload(1)))
+    send(store, Resume("op", tuple(below)))
+    send(store, Begin())
+    for step_id in below:
+        send(store, Complete(step_id, store.steps[step_id].fence, payload(1)))
     while not store.run.status.ended:
         send(store, Settle())
-    assert (RunStatus.SUCCEEDED, 121) == (store.run.status, store.run.done)
+    assert (RunStatus.SUCCEEDED, 120 + lanes) == (store.run.status, store.run.done)

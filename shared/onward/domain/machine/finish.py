@@ -5,7 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from onward.domain.limits import CLOSING_ROWS, DUE_AFTER, MAX_MESSAGE, TRANSACTION_ROWS
+from onward.domain.limits import (
+    CLOSING_ROWS,
+    DUE_AFTER,
+    MAX_MESSAGE,
+    RESUMING_ROWS,
+    TRANSACTION_ROWS,
+)
 from onward.domain.machine import ledger
 from onward.domain.model import (
     Cursor,
@@ -239,7 +245,7 @@ def end_failed(turn: Turn, failing: Failing) -> None:
         else:
             close(turn, row, StepStatus.CANCELLED)
     for parent in turn.steps(map(step_of, turn.run.fans | turn.run.extended)):
-        if parent is not None and turn.rows < TRANSACTION_ROWS - 1:
+        if parent is not None and turn.rows < TRANSACTION_ROWS - RESUMING_ROWS:
             close(turn, parent, StepStatus.CANCELLED)
     _end(turn, RunStatus.FAILED)
     turn.emit("run.failed", step_id=failing.step_id, **said(failing.failure))
