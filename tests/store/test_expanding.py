@@ -14,6 +14,8 @@ from tests.store import scripted_tools as tools
 from tests.store.driver import Driver
 from tests.store.runs import Journey, journey, steps
 
+LARGE = "x" * 5_000
+
 pytestmark = pytest.mark.usefixtures("script")
 
 
@@ -168,6 +170,44 @@ def test_two_steps_that_add_steps_at_once_see_each_others(
         assert run.failing is not None
         assert (RunStatus.FAILED, "a") == (run.status, run.failing.step_id)
         assert "already" in run.failing.failure.message
+
+
+def test_a_busy_table_does_not_make_a_planner_plan_again(begin: Any, dynamodb: Any) -> None:
+    """It has answered, and was paid; its steps are written as soon as there is room."""
+    made, driver = begin([read("one", 1)])
+
+    with faults.throttled(dynamodb, "BatchWriteItem", times=3):
+        driver.execute()
+
+    assert (RunStatus.SUCCEEDED, ("0", "plan.1")) == (made.run.status, made.run.parts)
+    assert {1} == set(tools.CALLS.values())
+
+
+@pytest.mark.parametrize("operation", ["BatchWriteItem", "GetObject"])
+def test_steps_are_fitted_to_the_run_as_soon_as_its_stores_have_room(
+    store: RunStore, reader: RunReader, blobs: Any, time: Any, dynamodb: Any, operation: str
+) -> None:
+    """Another planner was first, and the store is busy when the steps are checked again."""
+    planners = [
+        {"id": step_id, "tool": "expand", "input": {"value": json.dumps([read(name, LARGE)])}}
+        for step_id, name in (("a", "x"), ("b", "y"))
+    ]
+    made = journey(store, reader, blobs, time, steps(*planners))
+    driver = Driver(made.drive, made.run_id)
+    first, second = driver.settle(1, begin=True).lanes
+    client = dynamodb if operation == "BatchWriteItem" else blobs._client
+
+    with faults.refused(client, operation, "SlowDown", times=0) as fault:
+
+        def be_first() -> None:
+            driver.attempt(second)
+            fault.times = 3
+
+        with faults.meanwhile(dynamodb, "TransactWriteItems", be_first):
+            driver.attempt(first)
+
+    assert ("0", "b.1", "a.1") == made.run.parts
+    assert [1, 1] == list(tools.CALLS.values())
 
 
 def ref(path: str) -> dict[str, str]:

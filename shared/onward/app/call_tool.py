@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from onward.app.checkpoints import action_version, keep, load
 from onward.app.classify import classify
 from onward.app.extend_plan import extend_plan
+from onward.app.keep_trying import keep_trying
 from onward.aws import codec
-from onward.aws.failures import may_pass
 from onward.domain.errors import Conflict, Fatal, OutcomeUnknown
 from onward.domain.machine.ledger import proven
 from onward.domain.protocol import AttemptClosed, Complete, Fail
@@ -26,9 +26,6 @@ if TYPE_CHECKING:
     from onward.domain.protocol import Extension, View
     from onward.sdk.context import StepContext
     from onward.sdk.tools import Tool
-
-_PAUSE: Final = 0.2
-_LONGEST_PAUSE: Final = 2.0
 
 
 @dataclass(slots=True)
@@ -88,9 +85,15 @@ def _returned(call: Call) -> Json:
     run = _write if call.planned.policy.writes else _run
     returned = run(call, tool, request)
     if call.planned.expands:
-        run_id, tools = call.context.run_id, call.tools()
-        call.extension = extend_plan(call.drive, run_id, call.step, returned, tools)
+        call.extension = _extension(call, returned)
     return returned
+
+
+def _extension(call: Call, returned: Json) -> Extension:
+    """Write added steps ahead: a busy table is no reason to plan, and pay, again."""
+    drive, run_id, tools = call.drive, call.context.run_id, call.tools()
+    until = call.context.deadline
+    return keep_trying(drive, until, lambda: extend_plan(drive, run_id, call.step, returned, tools))
 
 
 def _kept(call: Call, returned: Json) -> Payload:
@@ -99,15 +102,8 @@ def _kept(call: Call, returned: Json) -> Payload:
     What was called has answered, and perhaps changed the world: a store that is busy is waited
     for, because to call it again costs more, or is not allowed.
     """
-    pause = _PAUSE
-    while True:
-        try:
-            return keep(call.drive.blobs(call.view.run.tenant), returned)
-        except Exception as error:
-            if not may_pass(error) or call.drive.clock() + pause >= call.context.deadline:
-                raise
-        call.drive.sleep(pause)
-        pause = min(_LONGEST_PAUSE, pause * 2)
+    blobs, until = call.drive.blobs(call.view.run.tenant), call.context.deadline
+    return keep_trying(call.drive, until, lambda: keep(blobs, returned))
 
 
 def _run(call: Call, tool: Tool, request: BaseModel) -> Json:

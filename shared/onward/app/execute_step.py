@@ -13,6 +13,7 @@ from onward.app.carry_out import COMMIT_MARGIN, carry_out, read_view
 from onward.app.checkpoints import load
 from onward.app.classify import classify
 from onward.app.extend_plan import extend_plan
+from onward.app.keep_trying import keep_trying
 from onward.domain.errors import InvalidInput
 from onward.domain.limits import TASK_GRACE
 from onward.domain.model import Failure, attempt_id
@@ -108,7 +109,7 @@ def _commit(worker: Worker, view: View, step: Step, command: Complete | Fail) ->
                 drive, run.run_id, run.generation, command, until, reuse, receipt.put_down
             )
         except PartsMoved:
-            command, reuse = _fitted(worker, run, step, command), None
+            command, reuse = _fitted(worker, run, step, command, until), None
         except Exception:
             receipt.put_down()
             raise
@@ -118,13 +119,19 @@ def _commit(worker: Worker, view: View, step: Step, command: Complete | Fail) ->
             return outcome.decision
 
 
-def _fitted(worker: Worker, run: Run, step: Step, command: Complete | Fail) -> Complete | Fail:
+def _fitted(
+    worker: Worker, run: Run, step: Step, command: Complete | Fail, until: float
+) -> Complete | Fail:
     """Validate added steps against those that the run has by now; the tool is not called again."""
     if isinstance(command, Fail):
         return command
-    output = load(worker.drive.blobs(run.tenant), command.output)
+    drive, tools, at_rest = worker.drive, worker.tools(), command.output
+    blobs = drive.blobs(run.tenant)
+    output = keep_trying(drive, until, lambda: load(blobs, at_rest))
     try:
-        extension = extend_plan(worker.drive, run.run_id, step, output, worker.tools())
+        extension = keep_trying(
+            drive, until, lambda: extend_plan(drive, run.run_id, step, output, tools)
+        )
     except InvalidInput as error:
         failure = classify(error, writes=False)
         return Fail(step.step_id, step.fence, failure, 0.0, command.usage, command.started_at)
