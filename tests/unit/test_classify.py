@@ -98,9 +98,16 @@ def test_a_tool_may_say_that_it_does_not_know() -> None:
 
 @pytest.mark.parametrize(
     ("asked", "seconds"),
-    [("17", 17.0), (" 4 ", 4.0), ("", 0.0), ("Wed, 21 Oct 2026 07:28:00 GMT", 0.0)],
+    [
+        ("17", 17.0),
+        (" 4 ", 4.0),
+        ("", 0.0),
+        ("Wed, 21 Oct 2026 07:28:00 GMT", 0.0),
+        ("1767225600", 86_400.0),
+        ("9" * 400, 86_400.0),
+    ],
 )
 def test_a_server_says_when_to_come_back(asked: str, seconds: float) -> None:
-    """In seconds; a date counts as none."""
+    """In seconds; a date counts as none, and more than a day as a day."""
     error = answered(429, **{"Retry-After": asked})
     assert seconds == classify(error, writes=False).retry_after

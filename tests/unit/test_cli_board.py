@@ -91,6 +91,18 @@ def test_a_wait_that_only_the_run_tells_of_is_shown_too() -> None:
     assert START + timedelta(seconds=30) == seen.waits["inspect"].until
 
 
+@pytest.mark.parametrize("far", [1e12, 1e18, 1e300, float("inf")])
+def test_a_time_beyond_the_calendar_is_no_time(far: float) -> None:
+    """An older service may have taken a provider's wish at its word; the wait is shown."""
+    listed = [{"step_id": "publish", "status": "unknown", "until": far}]
+    seen = board(
+        ("step.retrying", {"step_id": "inspect", "next_attempt": 2, "delay_seconds": far}),
+        ("run.waiting", {"status": "backing_off", "steps": listed}),
+    )
+
+    assert {"inspect": None, "publish": None} == {s: wait.until for s, wait in seen.waits.items()}
+
+
 def test_a_failed_run_says_how_it_goes_on() -> None:
     """Its steps are not asked for any more; resumed, it says nothing of it."""
     failed = (ASKED, ("run.failed", {"step_id": "inspect", "message": "no sheet"}))

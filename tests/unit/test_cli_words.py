@@ -80,6 +80,14 @@ OTHERS: list[tuple[str, dict[str, Any], str]] = [
     ),
     (
         "run.waiting",
+        {
+            "status": "backing_off",
+            "steps": [{"step_id": "book", "status": "backing_off", "until": 1e18}],
+        },
+        "run waits: step book backing_off",
+    ),
+    (
+        "run.waiting",
         {"status": "needs_reconciliation", "cause": "stalled", "steps": []},
         "run waits: needs_reconciliation - stalled",
     ),

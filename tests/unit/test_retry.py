@@ -44,13 +44,15 @@ def test_the_middle_of_the_jitter_doubles_up_to_the_cap(tries: int, expected: fl
         (1, replace(FLAKY, retry_after=0.1), {}, Retry(0.5)),
         (1, replace(FLAKY, retry_after=-3.0), {}, Retry(0.5)),
         (1, replace(FLAKY, retry_after=101.0), {}, Refusal.DEADLINE),
+        (1, replace(FLAKY, retry_after=86_399.0), {"deadline": None}, Retry(86_399.0)),
+        (1, replace(FLAKY, retry_after=1_767_225_600.0), {"deadline": None}, Retry(86_400.0)),
         (1, replace(FLAKY, retry_after=float("nan")), {}, Retry(0.5)),
         (1, replace(FLAKY, retry_after=float("inf")), {}, Refusal.NOT_RETRYABLE),
     ],
 )
 def test_another_attempt(
-    tries: int, failure: Failure, changes: dict[str, float], expected: Retry | Refusal
+    tries: int, failure: Failure, changes: dict[str, float | None], expected: Retry | Refusal
 ) -> None:
-    """All three limits allow it, and a provider's wish is never undershot."""
+    """All three limits allow it, and a provider's wish is kept, up to a day."""
     run = replace(RUN, **changes)  # type: ignore[arg-type]
     assert expected == another(run, POLICY, tries, failure, NOW, 0.5)

@@ -27,6 +27,7 @@ from onward.domain.errors import (
     StepError,
     Transient,
 )
+from onward.domain.limits import MAX_WAIT
 from onward.domain.model import Failure
 
 if TYPE_CHECKING:
@@ -104,10 +105,10 @@ def _answered(error: Exception) -> type[StepError] | None:
 
 
 def _seconds(error: Exception) -> float:
-    """Return an answer's Retry-After in seconds; its other form, a date, counts as none."""
+    """Return an answer's Retry-After in seconds, a day at most; a date counts as none."""
     headers: Mapping[str, str] = getattr(getattr(error, "response", None), "headers", {})
     asked = headers.get("Retry-After", "").strip()
-    return float(asked) if asked.isdecimal() else 0.0
+    return min(float(asked), MAX_WAIT) if asked.isdecimal() else 0.0
 
 
 def _say(error: Exception) -> str:

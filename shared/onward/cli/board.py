@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from onward.cli.words import clock, is_recovery, kind, recovery
+from onward.cli.words import clock, is_recovery, kind, moment, recovery
 
 if TYPE_CHECKING:
     from onward.client import Event, Snapshot
@@ -227,11 +227,11 @@ class Board:
                 choice=_OUTCOMES,
             )
         text = f"step {step_id}: {_FOR.get(str(status), status)}"
-        return Wait(text, None if end is None else datetime.fromtimestamp(end, UTC))
+        return Wait(text, None if end is None else moment(end))
 
     def _short(self, data: dict[str, Any]) -> datetime | None:
         delay = float(data.get("delay_seconds") or 0)
         return self._later(delay) if delay <= _UNTOLD else None
 
     def _later(self, seconds: float) -> datetime | None:
-        return None if self.at is None else self.at + timedelta(seconds=seconds)
+        return None if self.at is None else moment(self.at.timestamp() + seconds)

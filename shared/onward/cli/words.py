@@ -68,11 +68,18 @@ def recovery(event: Event) -> str:
     return ""
 
 
+def moment(seconds: float) -> datetime | None:
+    """Return a time (epoch seconds); None for one that no calendar reaches."""
+    try:
+        return datetime.fromtimestamp(seconds, UTC)
+    except (OverflowError, ValueError, OSError):
+        return None
+
+
 def until(seconds: float | None, word: str = "at") -> str:
     """Return a time (epoch seconds) as the log would show it; nothing for none."""
-    if seconds is None:
-        return ""
-    return f" {word} {datetime.fromtimestamp(seconds, UTC):%H:%M:%S}"
+    at = None if seconds is None else moment(seconds)
+    return "" if at is None else f" {word} {at:%H:%M:%S}"
 
 
 def _lost(data: dict[str, Any]) -> str:

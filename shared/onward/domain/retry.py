@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from onward.domain.limits import MAX_WAIT
+
 if TYPE_CHECKING:
     from onward.domain.model import Failure, Policy, Run
 
@@ -44,7 +46,11 @@ def backoff(policy: Policy, tries: int, jitter: float) -> float:
 def another(
     run: Run, policy: Policy, tries: int, failure: Failure, now: float, jitter: float
 ) -> Retry | Refusal:
-    """Decide on the attempt after `tries` failed ones (this one included)."""
+    """Decide on the attempt after `tries` failed ones (this one included).
+
+    A provider's wish is kept up to a day: some send a date in seconds, and a run without a
+    deadline would sleep for years.
+    """
     if not failure.retryable:
         return Refusal.NOT_RETRYABLE
     if tries >= policy.attempts:
@@ -53,7 +59,7 @@ def another(
         return Refusal.RUN_RETRIES_EXHAUSTED
     if failure.retry_after == math.inf:
         return Refusal.NOT_RETRYABLE
-    asked = 0.0 if math.isnan(failure.retry_after) else failure.retry_after
+    asked = 0.0 if math.isnan(failure.retry_after) else min(failure.retry_after, MAX_WAIT)
     delay = max(asked, backoff(policy, tries, jitter))
     if run.deadline is not None and now + delay >= run.deadline:
         return Refusal.DEADLINE
