@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 LISTS: dict[str, Json] = {"none": [], "one": [1], "few": [1, 2, 3], "many": list(range(13))}
 BROKEN = "input.missing"
 SHAPES = ["writes", "writes", "writes", "random", "random", "chain", "star"]
+PLAIN = sorted(name for name, tool in TOOLS.items() if not tool.expands)
 WRITES = sorted(name for name, tool in TOOLS.items() if tool.policy.writes)
 
 
@@ -62,4 +63,4 @@ def _steps(draw: Any, step_id: str, needs: list[str]) -> dict[str, Json]:
     elif kind == "broken":
         template["broken"] = ref(BROKEN)
         keys["optional"] = draw(st.sampled_from([True, True, True, False]))
-    return step(step_id, draw(st.sampled_from(sorted(TOOLS))), **keys)
+    return step(step_id, draw(st.sampled_from(PLAIN)), **keys)

@@ -197,8 +197,9 @@ class Simulation:
             self.store.carry_out(command, None, self.now)
         except NotWaiting:
             assert self.run is run
-            assert verdict is Verdict.NOT_APPLIED
-            assert (self.store.effects[step_id].quiet_at or 0.0) > self.now
+            assert verdict is not Verdict.APPLIED
+            effect = self.store.effects[step_id]
+            assert effect.receipt or (not abandon and (effect.quiet_at or 0.0) > self.now)
             return False
         self.deaf = True
         if not deaf:

@@ -41,6 +41,44 @@ def test_an_operators_result_is_what_its_tool_declares(doubtful: Journey, servic
     assert RunStatus.NEEDS_RECONCILIATION is doubtful.run.status
 
 
+def output(made: Journey) -> str | None:
+    row = made.drive.reader.rows(RUN_ID, steps=["pay"]).steps["pay"]
+    assert row is not None
+    assert StepStatus.SUCCEEDED is row.status
+    return row.output and row.output.text
+
+
+def test_an_applied_write_is_taken_with_the_receipt_that_was_put_down(
+    doubtful: Journey, service: Service
+) -> None:
+    """Nobody has to say again what its receiver said."""
+    doubtful.store.keep_receipt(RUN_ID, "pay", 1, Payload('{"value":"B-7"}'))
+    resolve_step(service, "acme", "ada", RUN_ID, "pay", {"outcome": "applied"})
+    assert '{"value":"B-7"}' == output(doubtful)
+
+
+def test_a_receipt_that_comes_while_an_operator_answers_is_taken_too(
+    doubtful: Journey, service: Service, time: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After a look that found none; the tool is no more, so no result had to be given."""
+    monkeypatch.delattr(tools, "once")
+
+    def arrives() -> float:
+        doubtful.store.keep_receipt(RUN_ID, "pay", 1, Payload('{"value":"B-7"}'))
+        return float(time.clock())
+
+    service.drive.clock = arrives  # the time of the commit is the first that is asked for
+    resolve_step(service, "acme", "ada", RUN_ID, "pay", {"outcome": "applied"})
+    assert '{"value":"B-7"}' == output(doubtful)
+
+
+def test_without_a_receipt_a_result_has_to_be_given(doubtful: Journey, service: Service) -> None:
+    """Nothing is what the tool declares only if the tool says so."""
+    with pytest.raises(InvalidRequest):
+        resolve_step(service, "acme", "ada", RUN_ID, "pay", {"outcome": "applied"})
+    assert RunStatus.NEEDS_RECONCILIATION is doubtful.run.status
+
+
 @pytest.mark.parametrize("name", ["once", "Value"])
 def test_a_result_is_taken_at_its_word_where_the_tool_is_no_more(
     doubtful: Journey, service: Service, monkeypatch: pytest.MonkeyPatch, name: str
@@ -52,7 +90,4 @@ def test_a_result_is_taken_at_its_word_where_the_tool_is_no_more(
 
     answer(service, RESULT)
 
-    row = doubtful.drive.reader.rows(RUN_ID, steps=["pay"]).steps["pay"]
-    assert row is not None
-    assert StepStatus.SUCCEEDED is row.status
-    assert Payload('{"named":["otherwise",1]}') == row.output
+    assert '{"named":["otherwise",1]}' == output(doubtful)

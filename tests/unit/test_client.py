@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import httpx
@@ -234,3 +235,13 @@ def test_no_call_takes_another_server_for_onward(
     """Those that are made once and those that follow a redirect either."""
     with pytest.raises(ServiceUnreachable, match="not as Onward"):
         getattr(client(Script([httpx.Response(200, text="<html>")])), call)("it")
+
+
+@pytest.mark.parametrize(("result", "said"), [(None, {}), ({"id": 7}, {"result": {"id": 7}})])
+def test_an_answer_without_a_result_leaves_it_to_the_receipt(
+    client: Callable[[Script], Onward], result: object, said: dict[str, object]
+) -> None:
+    """The service is told nothing that would take the receipt's place."""
+    script = Script([httpx.Response(200, json=RUN)])
+    client(script).resolve("run_1", "pay", "applied", result)
+    assert {"outcome": "applied"} | said == json.loads(script.asked[0].content)

@@ -129,12 +129,13 @@ def test_not_applied_waits_for_a_sender_that_perhaps_lives() -> None:
     answer(store, Verdict.NOT_APPLIED, QUIET + FUNCTION_SECONDS)
 
 
-def test_a_receipt_that_came_knows_better_than_an_operator() -> None:
-    """`not_applied` is refused; `applied` without a result takes the receipt."""
+@pytest.mark.parametrize("verdict", [Verdict.NOT_APPLIED, Verdict.ABANDON])
+def test_a_receipt_that_came_knows_better_than_an_operator(verdict: Verdict) -> None:
+    """Whatever denies it is refused; `applied` without a result takes the receipt."""
     store = in_doubt()
     store.keep_receipt("s0", 1, payload("receipt"))
     with pytest.raises(NotWaiting, match="it was applied"):
-        answer(store, Verdict.NOT_APPLIED)
+        answer(store, verdict)
     store.carry_out(Resolve("s0", Verdict.APPLIED, "olga"), None, QUIET)
     assert payload("receipt") == store.steps["s0"].output
 

@@ -34,14 +34,15 @@ def resolve_step(
 ) -> None:
     """Take an operator's word for a write in doubt, and wake the driver.
 
-    Raises RunNotFound, InvalidRequest, or NotWaiting when nobody asked.
+    A write that was applied needs no result where its worker put its receipt down. Raises
+    RunNotFound, InvalidRequest, or NotWaiting when nobody asked.
     """
     find_run(service, tenant, run_id)
-    verdict, result = _read(body)
-    payload = None
+    verdict, members = _read(body)
+    result = None
     if verdict is Verdict.APPLIED:
-        payload = _result(service, tenant, run_id, step_id, result)
-    command = Resolve(step_id, verdict, subject, payload)
+        result = _result(service, tenant, run_id, step_id, members)
+    command = Resolve(step_id, verdict, subject, result)
     drive = service.drive
     carry_out(drive, run_id, None, command, drive.clock() + COMMIT_SECONDS)
     signal(drive, run_id, service.wake)
@@ -76,7 +77,7 @@ def signal(drive: Drive, run_id: str, wake: Callable[[str], object]) -> bool:
     return bool(wake(run.park_token))
 
 
-def _read(body: Json) -> tuple[Verdict, Json]:
+def _read(body: Json) -> tuple[Verdict, dict[str, Json]]:
     if not isinstance(body, dict):
         raise InvalidRequest("the body is an object", (Fault("", "the body is an object"),))
     faults = [Fault(f"/{name}", "unknown member") for name in sorted(body.keys() - _MEMBERS)]
@@ -86,16 +87,25 @@ def _read(body: Json) -> tuple[Verdict, Json]:
         faults.append(Fault("/outcome", f"outcome is one of {allowed}"))
     if faults:
         raise InvalidRequest("; ".join(f"{f.pointer}: {f.message}" for f in faults), tuple(faults))
-    return Verdict(str(outcome)), body.get("result")
+    return Verdict(str(outcome)), body
 
 
-def _result(service: Service, tenant: str, run_id: str, step_id: str, result: Json) -> Payload:
-    """Return an applied write's output, checked against what its tool declares, if it is there."""
-    row = service.reader.rows(run_id, steps=[step_id]).steps[step_id]
-    if row is None:
-        return keep(service.blobs(tenant), result)
-    planned = service.reader.rows(run_id, plan=[row.plan_key]).plan[row.plan_key]
-    return keep(service.blobs(tenant), _as_declared(planned, result))
+def _result(
+    service: Service, tenant: str, run_id: str, step_id: str, body: dict[str, Json]
+) -> Payload | None:
+    """Return an applied write's output as its tool declares it, where that is there.
+
+    None: nobody says what it was, and the receipt is, if there is one when the answer counts.
+    """
+    given, result = "result" in body, body.get("result")
+    rows = service.reader.rows(run_id, steps=[step_id], effects=[step_id])
+    row, effect = rows.steps[step_id], rows.effects[step_id]
+    if not given and effect is not None and effect.receipt is not None:
+        return None
+    if row is not None:
+        planned = service.reader.rows(run_id, plan=[row.plan_key]).plan[row.plan_key]
+        result = _as_declared(planned, result)
+    return keep(service.blobs(tenant), result) if given or result is not None else None
 
 
 def _as_declared(planned: PlannedStep, result: Json) -> Json:

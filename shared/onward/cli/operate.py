@@ -28,7 +28,10 @@ def resolve(
     run_id: str,
     step_id: str,
     outcome: Annotated[str, typer.Argument(help="applied, not_applied or abandon.")],
-    result: Annotated[str, typer.Option(help="Its output, where applied: JSON or @file.")] = "null",
+    result: Annotated[
+        str,
+        typer.Option(help="Its output, where applied: JSON or @file; without it, its receipt."),
+    ] = "null",
 ) -> None:
     """Answer for a write whose outcome nobody knows; its run goes on."""
     value = read_json(result, "--result")

@@ -162,12 +162,12 @@ class Onward:
     def resolve(self, run_id: str, step_id: str, outcome: str, result: Any = None) -> Snapshot:
         """Answer for a write in doubt: `applied` (with its result), `not_applied` or `abandon`.
 
-        Asked once: whether an answer whose reply was lost counted, the run itself shows.
+        Without a result the write's receipt is it, where a worker could put that down. Asked
+        once: whether an answer whose reply was lost counted, the run itself shows.
         """
         path = f"/runs/{run_id}/steps/{step_id}/resolution"
-        run: Snapshot = self._wire.ask_once(
-            "POST", path, json={"outcome": outcome, "result": result}
-        )
+        answer = {"outcome": outcome} | ({} if result is None else {"result": result})
+        run: Snapshot = self._wire.ask_once("POST", path, json=answer)
         return run
 
     def resume(self, run_id: str) -> Snapshot:

@@ -90,10 +90,13 @@ class Upload(Body):
 
 
 class Resolution(Body):
-    """What became of a write in doubt; `result` is its tool's output where it was applied."""
+    """What became of a write in doubt."""
 
     outcome: Verdict
-    result: Any = None
+    result: Any = Field(
+        default=None,
+        description="Its tool's output where it was applied; without it, the receipt, if there.",
+    )
 
 
 class SocketTicketWish(Body):

@@ -29,17 +29,15 @@ def resolve(turn: Turn, command: Resolve) -> Decision:
     """Take an operator's word for what a write did; the driver goes on from there.
 
     Raises NotWaiting unless the step's outcome is unknown: the first answer counts. So it is for
-    an answer that cannot be right: see `_refuse_guess` and `_refuse_result`.
+    an answer that cannot be right: `not_applied` where that cannot be known yet, anything but
+    `applied` where the receipt came, `applied` for a step that adds steps.
     """
     row = turn.step(command.step_id)
     if row is None or row.status not in _IN_DOUBT or command.step_id not in turn.run.waiting:
         raise NotWaiting(f"step {command.step_id} does not wait for a resolution")
     planned = turn.planned(row.plan_key)
     receipt = ledger.receipt(turn, planned, row)
-    if command.verdict is Verdict.NOT_APPLIED:
-        _refuse_guess(turn, planned, row, receipt)
-    elif command.verdict is Verdict.APPLIED:
-        _refuse_result(planned)
+    _refuse_wrong(turn, planned, row, command.verdict, receipt)
     tell_reconciled(turn, row, command.verdict, command.by)
     if command.verdict is Verdict.APPLIED:
         result = command.result or receipt or Payload("null")
@@ -88,30 +86,32 @@ def resume(turn: Turn, command: Resume) -> Decision:
     return stop(turn)
 
 
-def _refuse_guess(turn: Turn, planned: PlannedStep, row: Step, receipt: Payload | None) -> None:
-    """Refuse `not_applied` while it is not known, or known to be wrong.
+def _refuse_wrong(
+    turn: Turn, planned: PlannedStep, row: Step, verdict: Verdict, receipt: Payload | None
+) -> None:
+    """Refuse an answer that is wrong, or that nobody can give yet.
 
         attempt #1   send ─────────────── the request is still on its way ──► lands
         operator           looks: nothing there ─► not_applied ─► attempt #2 sends: two effects
 
-    A receipt that was put down meanwhile knows better.
+    A receipt that was put down meanwhile knows better. And a result by hand would end a step
+    that adds steps without one of them.
     """
+    step_id = row.step_id
+    if verdict is Verdict.APPLIED:
+        if planned.expands:
+            raise NotWaiting(
+                f"step {step_id} adds steps: answer not_applied once its version is back, "
+                "or abandon"
+            )
+        return
     if receipt is not None:
-        raise NotWaiting(f"the receiver of step {row.step_id} has answered: it was applied")
+        raise NotWaiting(f"the receiver of step {step_id} has answered: it was applied")
     seconds = ledger.unsettled(turn, planned, row)
-    if seconds > 0:
+    if verdict is Verdict.NOT_APPLIED and seconds > 0:
         raise NotWaiting(
-            f"a request of step {row.step_id} may still arrive for {seconds:.0f} seconds; "
+            f"a request of step {step_id} may still arrive for {seconds:.0f} seconds; "
             "until then nobody can know that it was not applied"
-        )
-
-
-def _refuse_result(planned: PlannedStep) -> None:
-    """Refuse `applied` for a step that adds steps: a result by hand would adopt none of them."""
-    if planned.expands:
-        raise NotWaiting(
-            f"step {planned.step_id} adds steps: answer not_applied once its version is back, "
-            "or abandon"
         )
 
 
