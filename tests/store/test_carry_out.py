@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import pytest
@@ -7,10 +8,11 @@ from botocore.exceptions import ConnectTimeoutError
 from onward.app import carry_out as module
 from onward.aws.run_reader import RunReader
 from onward.aws.run_store import RunStore
-from onward.domain.protocol import Begin
+from onward.domain.model import Payload
+from onward.domain.protocol import Begin, Complete, Report
 
 from tests import faults
-from tests.store.conftest import new_client
+from tests.store.conftest import RUNS, new_client
 from tests.store.runs import Journey, journey, steps
 
 
@@ -25,7 +27,10 @@ def wide(store: RunStore, reader: RunReader, blobs: Any, time: Any) -> Journey:
 def test_a_try_that_lands_late_is_the_outcome(
     wide: Journey, reader: RunReader, dynamodb: Any, time: Any, when: str
 ) -> None:
-    """The next try decided otherwise, or would have: what is answered is what is stored."""
+    """The next try decided otherwise, or would have: what is answered is what is stored.
+
+    Also when there is no time for another try.
+    """
     sent = faults.calls(dynamodb, "TransactWriteItems")
     wide.drive.chance = lambda: 1.0
     begun: list[str] = []
@@ -44,13 +49,37 @@ def test_a_try_that_lands_late_is_the_outcome(
         faults.meanwhile(dynamodb, when, arrive, times=faults.MANY),
         faults.meanwhile(dynamodb, "TransactWriteItems", lose, times=faults.MANY),
     ):
-        outcome = module.carry_out(wide.drive, wide.run_id, 1, Begin(), time.clock() + 60)
+        outcome = module.carry_out(wide.drive, wide.run_id, 1, Begin(), time.clock() + 0.02)
 
     assert ["lost", "landed"] == begun
     told = {new.step_id: new for _, new in outcome.steps}
     assert {row.step_id: row for row in reader.steps(wide.run_id)} == told
     assert {1} == {row.fence for row in told.values()}
     assert outcome.run == wide.run
+
+
+def test_a_try_that_can_arrive_no_more_is_asked_about_once(
+    wide: Journey, dynamodb: Any, time: Any
+) -> None:
+    """Replies are lost, and each time somebody else is first: the log is read twice a try."""
+    wide.move(Begin())
+    other = RunStore(new_client("dynamodb"), RUNS)
+    reports = itertools.count()
+
+    def another_reports(_seconds: float) -> None:
+        other.commit(wide.decide(Report("s1", 1, 0.5)), f"other-{next(reports)}")
+
+    def lose() -> None:
+        raise ConnectTimeoutError(endpoint_url="https://dynamodb")
+
+    wide.drive.sleep = another_reports
+    looks = faults.calls(dynamodb, "GetItem")
+    done = Complete("s0", 1, Payload("1"))
+    with faults.meanwhile(dynamodb, "TransactWriteItems", lose, times=10):
+        module.carry_out(wide.drive, wide.run_id, 1, done, time.clock() + 60)
+
+    assert 10 == next(reports)
+    assert 20 == len(looks)
 
 
 def test_a_planned_step_that_the_process_forgets_while_it_reads_is_in_the_view(

@@ -65,9 +65,10 @@ def carry_out(
 ) -> Outcome:
     """Commit what a command decides and return it; `view` saves the first read.
 
-    `moved` is called whenever somebody else was first. Raises Contended when the run kept moving
-    until `until` (epoch seconds), AttemptClosed when the attempt was taken over, PartsMoved when
-    another step added steps meanwhile, RunNotFound without such a run.
+    `moved` is called whenever a try has not gone through, as far as the log shows: somebody else
+    was first, or no reply came. Raises Contended when the run kept moving until `until` (epoch
+    seconds), AttemptClosed when the attempt was taken over, PartsMoved when another step added
+    steps meanwhile, RunNotFound without such a run.
     """
     underway: dict[str, Outcome] = {}
     pause = _BASE
@@ -83,17 +84,24 @@ def carry_out(
         try:
             drive.store.commit(outcome, commit_id)
         except Conflict as conflict:
+            if conflict.by in underway:
+                return _done(drive, underway[conflict.by])
             if conflict.by is None:
                 underway[commit_id] = outcome
             moved()
-            wait = pause * drive.chance()
-            if drive.clock() + wait >= until:
+            if not _paused(drive, pause * drive.chance(), until):
                 raise Contended(f"{run_id} kept moving") from conflict
-            drive.sleep(wait)
-            view = None
-            pause = min(_CAP, pause * 2)
+            view, pause = None, min(_CAP, pause * 2)
         else:
             return _done(drive, outcome)
+
+
+def _paused(drive: Drive, seconds: float, until: float) -> bool:
+    """Sleep, if there is time for another try after that."""
+    if drive.clock() + seconds >= until:
+        return False
+    drive.sleep(seconds)
+    return True
 
 
 def _landed(drive: Drive, seq: int, underway: dict[str, Outcome]) -> Outcome | None:
@@ -103,11 +111,14 @@ def _landed(drive: Drive, seq: int, underway: dict[str, Outcome]) -> Outcome | N
                       read ─► decide otherwise ─► commit 2 ────────► refused
 
     Each try has an id of its own, and the event after the one it saw tells whose commit it is.
+    Another's: that try will never arrive any more, and is not asked about again.
     """
-    for commit_id, outcome in underway.items():
+    passed = [each for each in underway.items() if seq > each[1].before.seq]
+    for commit_id, outcome in passed:
         before = outcome.before
-        if seq > before.seq and drive.store.commit_of(before.run_id, before.seq + 1) == commit_id:
+        if drive.store.commit_of(before.run_id, before.seq + 1) == commit_id:
             return outcome
+        del underway[commit_id]
     return None
 
 
