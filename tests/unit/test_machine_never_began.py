@@ -105,6 +105,21 @@ def test_what_was_sent_was_begun_whatever_the_driver_says(gone: bool) -> None:
     assert EffectState.UNKNOWN is store.effects["s0"].state
 
 
+@pytest.mark.parametrize("tool", ["native", "probe"])
+def test_a_write_in_doubt_whose_version_is_gone_is_still_in_doubt(tool: str) -> None:
+    """`not_applied` says then that it did not happen, so nobody is told to say it (G3)."""
+    store = begun(tool)
+    store.mark_sent("s0", 1, NOW)
+    send(store, Recover("s0", 1, MAIN_LANE, "lost", dead=True))
+    decision = send(store, Settle(), NOW + 30)
+    send(store, never_began(decision.fence, gone=True), NOW + 30)
+    row = store.steps["s0"]
+    assert row.error is not None
+    assert (StepStatus.NEEDS_RECONCILIATION, "outcome_unknown") == (row.status, row.error.code)
+    store.carry_out(Resolve("s0", Verdict.APPLIED, "op", payload(1)), None, NOW + 31)
+    assert EffectState.APPLIED is store.effects["s0"].state
+
+
 @pytest.mark.parametrize("tool", ["read", "native", "none"])
 @pytest.mark.parametrize("verdict", [Verdict.APPLIED, Verdict.ABANDON])
 def test_a_version_that_is_gone_is_for_a_person(tool: str, verdict: Verdict) -> None:
@@ -116,6 +131,8 @@ def test_a_version_that_is_gone_is_for_a_person(tool: str, verdict: Verdict) -> 
     assert (StepStatus.NEEDS_RECONCILIATION, "version_missing") == (row.status, row.error.code)
     assert (RunStatus.NEEDS_RECONCILIATION, 0) == (store.run.status, row.tries)
     store.carry_out(Resolve("s0", verdict, "op", payload("by hand")), None, NOW)
+    told = {"step_id": "s0", "outcome": verdict.value, "by": "op", "code": "version_missing"}
+    assert told in [event.data for event in store.events if event.type == "step.reconciled"]
     send(store, Settle())
     applied = verdict is Verdict.APPLIED
     assert (RunStatus.SUCCEEDED if applied else RunStatus.FAILED) is store.run.status

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any
 
 from onward.domain.errors import OutcomeUnknown
 from onward.domain.limits import FUNCTION_SECONDS, MAX_MESSAGE, SHORT_DELAY, THROTTLED_REST
@@ -23,6 +23,7 @@ from onward.domain.machine.finish import (
     skip_step,
     succeed_step,
 )
+from onward.domain.machine.gone import VERSION_GONE, is_gone, question
 from onward.domain.machine.move import next_move
 from onward.domain.model import MAIN_LANE, Failure, StepStatus, Wait, attempt_id
 from onward.domain.protocol import AttemptClosed, Decision, PartsMoved, Verdict
@@ -32,13 +33,6 @@ if TYPE_CHECKING:
     from onward.domain.machine.turn import Turn
     from onward.domain.model import PlannedStep, Step
     from onward.domain.protocol import Complete, Extension, Fail, Recover, Report
-
-VERSION_GONE: Final = Failure(
-    "version_missing",
-    "the version of the worker that this run is pinned to is gone, and nothing else may run its "
-    "steps: answer `not_applied` once it is back, `applied` with the step's result (but for a step "
-    "that adds steps), or `abandon`",
-)
 
 
 def complete(turn: Turn, command: Complete) -> Decision:
@@ -132,7 +126,8 @@ def _never_began(turn: Turn, command: Recover, step: Step, lane: int) -> bool:
     if command.called or ledger.lost_unclear(turn, planned, step):
         return False
     if command.gone and turn.run.failing is None:
-        ask(turn, planned, turn.interrupt(step, command.cause), VERSION_GONE)
+        why = question(turn, planned, step)
+        ask(turn, planned, turn.interrupt(step, command.cause), why)
         return True
     seconds = THROTTLED_REST * (1 + command.jitter)
     told = bounded(Failure("not_begun", f"the attempt was never begun: {command.cause}"))
@@ -275,8 +270,12 @@ def _mine(turn: Turn, step_id: str, fence: int) -> tuple[Step, int]:
 
 
 def tell_reconciled(turn: Turn, step: Step, verdict: Verdict, by: str) -> None:
-    """Say in the log what was found out about a doubtful write, and by whom."""
-    turn.emit("step.reconciled", step_id=step.step_id, outcome=verdict.value, by=by)
+    """Say in the log what was found out about a doubtful write, and by whom.
+
+    Where the question was another one, which: what had no version to run it has written nothing.
+    """
+    asked: dict[str, Any] = {"code": VERSION_GONE.code} if is_gone(step) else {}
+    turn.emit("step.reconciled", step_id=step.step_id, outcome=verdict.value, by=by, **asked)
 
 
 def _tell_taken_over(turn: Turn, step_id: str, cause: str, *, dead: bool) -> None:
