@@ -72,6 +72,16 @@ def test_a_write_in_doubt_is_asked_for_until_it_is_answered() -> None:
     assert "queued" == told.status
 
 
+def test_a_step_whose_version_is_gone_says_so() -> None:
+    """It has written nothing, and there is something to do before it is answered for."""
+    gone = {"step_id": "publish", "attempt": 1, "code": "version_missing", "message": "it is gone"}
+    asked = board(("step.needs_reconciliation", gone)).waits["publish"]
+
+    assert "step publish: it is gone" == asked.what
+    assert RESOLVE.split("   ")[0] == asked.answer
+    assert "not_applied once the version is back, applied --result JSON or abandon" == asked.choice
+
+
 def test_a_child_of_a_fan_out_is_answered_by_its_own_name() -> None:
     """The table has one line for all children, the question does not."""
     seen = board(("step.needs_reconciliation", {"step_id": "analyse.3", "attempt": 1}))

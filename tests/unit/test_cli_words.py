@@ -52,6 +52,16 @@ RECOVERIES: list[tuple[str, dict[str, Any], str]] = [
         "step book: ada gave it up, whether it wrote stays unknown",
     ),
     (
+        "step.reconciled",
+        {"step_id": "book", "outcome": "not_applied", "by": "ada", "code": "version_missing"},
+        "step book: ada says its version is back",
+    ),
+    (
+        "step.reconciled",
+        {"step_id": "book", "outcome": "abandon", "by": "ada", "code": "version_missing"},
+        "step book: ada gave it up, for want of its version",
+    ),
+    (
         "run.resumed",
         {"generation": 3, "cause": "execution_dead"},
         "run restarted: its execution died, generation 3 takes over",

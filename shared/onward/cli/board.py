@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from onward.cli.words import clock, is_recovery, kind, moment, recovery
+from onward.cli.words import VERSION_MISSING, clock, is_recovery, kind, moment, recovery
 
 if TYPE_CHECKING:
     from onward.client import Event, Snapshot
@@ -34,6 +34,7 @@ _UNTOLD: Final = 5.0
 """Seconds of back-off up to which the next attempt begins without an event of its own."""
 
 _OUTCOMES: Final = "applied --result JSON, not_applied or abandon"
+_NOT_RUN: Final = "not_applied once the version is back, applied --result JSON or abandon"
 _REMEMBERED: Final = 3
 _RUN: Final = ""
 
@@ -207,6 +208,8 @@ class Board:
 
     def _asked(self, step_id: str, data: dict[str, Any], what: str) -> Wait | None:
         """Return what a step waits for after an event of its own."""
+        if what == "needs_reconciliation" and data.get("code") == VERSION_MISSING:
+            return self._question(step_id, str(data.get("message", "")), _NOT_RUN)
         if what == "needs_reconciliation":
             return self._listed({"step_id": step_id, "status": what})
         if what == "outcome_unknown":
@@ -221,13 +224,14 @@ class Board:
         """Return a wait from what the run's log lists of it."""
         step_id, status, end = str(wait["step_id"]), wait.get("status"), wait.get("until")
         if status == "needs_reconciliation":
-            return Wait(
-                f"step {step_id}: nobody knows whether it wrote; ask its receiver, then answer",
-                answer=f"onward resolve {self.run_id} {step_id} OUTCOME",
-                choice=_OUTCOMES,
-            )
+            doubt = "nobody knows whether it wrote; ask its receiver, then answer"
+            return self._question(step_id, doubt, _OUTCOMES)
         text = f"step {step_id}: {_FOR.get(str(status), status)}"
         return Wait(text, None if end is None else moment(end))
+
+    def _question(self, step_id: str, text: str, choice: str) -> Wait:
+        answer = f"onward resolve {self.run_id} {step_id} OUTCOME"
+        return Wait(f"step {step_id}: {text}", answer=answer, choice=choice)
 
     def _short(self, data: dict[str, Any]) -> datetime | None:
         delay = float(data.get("delay_seconds") or 0)

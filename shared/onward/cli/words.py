@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from onward.client import Event
 
+VERSION_MISSING: Final = "version_missing"
+"""The code of a step that waits because nothing that is there may run it."""
+
 _LOST: Final = {
     "Runtime.ExitError": "worker died",
     "Runtime.OutOfMemory": "worker ran out of memory",
@@ -23,6 +26,13 @@ _RESTARTED: Final = {
     "handoff": "its execution had grown long",
 }
 _FOUND_OUT: Final = {"applied": "its write happened", "not_applied": "its write did not happen"}
+_NOT_RUN: Final = {
+    "applied": "gave its result by hand",
+    "not_applied": "says its version is back",
+    "abandon": "gave it up, for want of its version",
+}
+"""Answers for a step whose version of the worker was gone: nothing of it ran."""
+
 _PLANNED: Final = frozenset({None, "wait_over", "handoff"})
 """Causes for which a run goes on without anything having been wrong."""
 
@@ -89,7 +99,10 @@ def _lost(data: dict[str, Any]) -> str:
 
 
 def _found_out(data: dict[str, Any]) -> str:
-    found, by = _FOUND_OUT.get(str(data.get("outcome"))), data.get("by")
+    outcome, by = str(data.get("outcome")), data.get("by")
+    if data.get("code") == VERSION_MISSING and outcome in _NOT_RUN:
+        return f"{by} {_NOT_RUN[outcome]}"
+    found = _FOUND_OUT.get(outcome)
     if found is None:
         return f"{by} gave it up, whether it wrote stays unknown"
     return f"its receiver says {found}" if by == "probe" else f"{by} says {found}"
