@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import socket
 import struct
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 from urllib.request import ProxyHandler, Request, build_opener
@@ -125,8 +125,13 @@ def _ahead(stage: Stage) -> Finding:
 @contextmanager
 def _halted(stage: Stage) -> Iterator[Halted]:
     """See how a run begins, lose the connection, and stay away until it has gone on and stands."""
-    refund = stage.submit({_STEP: {"kind": "freeze"}})
-    seen = _cut_off(stage, refund)
+    refund = stage.submit_freezing(_STEP)
+    try:
+        seen = _cut_off(stage, refund)
+    except BaseException:
+        with suppress(Overdue):  # what was in the way of the drill is what there is to tell
+            workers.wake(stage.frozen_worker())
+        raise
     worker = stage.frozen_worker()
     try:
         yield Halted(refund, worker, seen, stage.onward.get(refund.run_id)["as_of_seq"])

@@ -162,11 +162,26 @@ class Stage:
             notes=tuple(notes),
         )
 
+    def submit_freezing(self, step: str) -> Refund:
+        """Submit the refund of a new order whose worker freezes in a step, as the only one.
+
+        Raises:
+            Overdue: a frozen worker was left behind, and would be taken for this one.
+        """
+        left = self._frozen()
+        if left:
+            raise Overdue(f"frozen before the drill began: {left}; bring the stack up anew")
+        return self.submit({step: {"kind": "freeze"}})
+
     def frozen_worker(self) -> int:
-        """Wait for a worker that has frozen itself, and return it."""
-        function = self.stack.outputs["ExecuteStepFunction"]
-        found = self.wait(lambda: workers.frozen(self.state, function), "a worker freezes")
+        """Wait for the one worker that has frozen itself, and return it; raises Overdue."""
+        found = self.wait(self._frozen, "a worker freezes")
+        if len(found) > 1:
+            raise Overdue(f"several workers are frozen: {found}")
         return int(found[0])
+
+    def _frozen(self) -> list[int]:
+        return workers.frozen(self.state, self.stack.outputs["ExecuteStepFunction"])
 
     def workers(self) -> list[int]:
         """Return the processes that run tools at this moment."""

@@ -32,7 +32,7 @@ def rehearse(stage: Stage) -> Iterator[Finding]:
 
 
 def _wake(stage: Stage, case: str, step: str, answer: str) -> Finding:
-    refund = stage.submit({step: {"kind": "freeze"}})
+    refund = stage.submit_freezing(step)
     zombie = stage.frozen_worker()
     stage.abort(refund.run_id)
     stage.onward.patrol()
@@ -61,7 +61,7 @@ def _wake(stage: Stage, case: str, step: str, answer: str) -> Finding:
 
 def _overdue(stage: Stage) -> Finding:
     """Nobody helps: the task's time-out takes over what is frozen, 10 s past its deadline."""
-    refund = stage.submit({"decide": {"kind": "freeze"}})
+    refund = stage.submit_freezing("decide")
     zombie = stage.frozen_worker()
     before = stage.finish(refund)
     workers.wake(zombie)
