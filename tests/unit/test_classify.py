@@ -35,6 +35,12 @@ def answered(status: int, **headers: str) -> httpx.HTTPStatusError:
     return httpx.HTTPStatusError(str(status), request=request, response=response)
 
 
+def unanswered() -> httpx.HTTPStatusError:
+    """What a tool raises that has a request and no response at hand."""
+    request = httpx.Request("GET", "https://books.example/writes")
+    return httpx.HTTPStatusError("no", request=request, response=None)  # type: ignore[arg-type]
+
+
 def wrong_shape() -> Exception:
     """What Pydantic raises."""
     with pytest.raises(ValueError, match="reference") as raised:
@@ -57,6 +63,7 @@ REFUSALS = [
     (answered(422), "invalid_input"),
     (answered(429), "rate_limited"),
     (answered(503), "transient"),
+    (unanswered(), "transient"),
     (httpx.ReadTimeout("late"), "timeout"),
     (ReadTimeoutError(endpoint_url="https://s3"), "timeout"),
     (TimeoutError(), "timeout"),

@@ -90,11 +90,12 @@ def _refusal(error: Exception) -> type[StepError] | None:
 
 
 def _answered(error: Exception) -> type[StepError] | None:
-    """Return what an HTTP status that httpx raised means; None for other errors."""
+    """Return what an HTTP status that httpx raised means; None for other errors, or without it."""
     if not _is(error, "httpx", "HTTPStatusError"):
         return None
-    response: Any = getattr(error, "response", None)
-    status = int(response.status_code)
+    status = getattr(getattr(error, "response", None), "status_code", None)
+    if not isinstance(status, int):
+        return None
     if status in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}:
         return PermissionDenied
     if status == HTTPStatus.TOO_MANY_REQUESTS:
