@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from typing import Any, TypedDict
 
-ENDED = frozenset({"succeeded", "failed", "cancelled"})
-
 
 class Fault(TypedDict):
     """One thing wrong with a request: where (RFC 6901 JSON Pointer) and what."""
