@@ -9,7 +9,7 @@ import hashlib
 import json
 import os
 import secrets
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
@@ -67,6 +67,7 @@ def up(
         known = _read(state)
         running = _serving(state, port)
         chosen = port or (known.port if known else DEFAULT_PORT)
+        began = running is None
         if running is None:
             emulator.require_free(chosen)
         if drills is None:
@@ -74,28 +75,12 @@ def up(
         if local_endpoints is None:
             local_endpoints = known is None or known.local_endpoints
         built = assembly.synthesise(drills=drills, local_endpoints=local_endpoints)
-        began = running is None
-        if running is None:
-            running = emulator.start(state, chosen)
-        try:
-            outputs = deploy(built, running.endpoint)
-        except DeploymentCutOff as error:
-            raise DeploymentCutOff(f"{error}; {_way_out(state)}") from error
+        running = running or emulator.start(state, chosen)
+        outputs = _deployed(built, running, state)
         key = known.api_key if known else new_key()
         _grant(running, outputs["RunsTable"], key)
-        stage = urlsplit(outputs["SocketUrl"]).path
-        here = f"{running.endpoint}/_aws/execute-api"
-        stack = Stack(
-            api_url=f"{here}/{outputs['ApiId']}",
-            ws_url=f"{here.replace('http', 'ws', 1)}/{outputs['SocketApiId']}{stage}",
-            endpoint_url=running.endpoint,
-            api_key=key,
-            state_dir=str(state),
-            pid=running.pid,
-            port=running.port,
-            outputs=outputs,
-            drills=drills,
-            local_endpoints=local_endpoints,
+        stack = replace(
+            _at(running, outputs, key, state), drills=drills, local_endpoints=local_endpoints
         )
         _write(state, stack)
         if began:
@@ -133,8 +118,28 @@ def _serving(state: Path, port: int | None) -> Emulator | None:
     return found
 
 
-def _way_out(state: Path) -> str:
-    return f"to begin anew, without its data: onward down --state {state} && rm -r {state}"
+def _at(running: Emulator, outputs: dict[str, str], key: str, state: Path) -> Stack:
+    """Return where everything is; the emulator serves all APIs at its own address."""
+    stage = urlsplit(outputs["SocketUrl"]).path
+    here = f"{running.endpoint}/_aws/execute-api"
+    return Stack(
+        api_url=f"{here}/{outputs['ApiId']}",
+        ws_url=f"{here.replace('http', 'ws', 1)}/{outputs['SocketApiId']}{stage}",
+        endpoint_url=running.endpoint,
+        api_key=key,
+        state_dir=str(state),
+        pid=running.pid,
+        port=running.port,
+        outputs=outputs,
+    )
+
+
+def _deployed(built: Path, running: Emulator, state: Path) -> dict[str, str]:
+    try:
+        return deploy(built, running.endpoint)
+    except DeploymentCutOff as error:
+        way_out = f"onward down --state {state} && rm -r {state}"
+        raise DeploymentCutOff(f"{error}; to begin anew, without its data: {way_out}") from error
 
 
 def _grant(running: Emulator, table: str, key: str) -> None:
