@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache
 from secrets import token_bytes
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import boto3
 import pytest
@@ -33,7 +33,12 @@ from onward.aws.tenants import Tenants
 from onward.aws.webhooks import request
 from onward.observability import log
 
+from infra.local.subscriber import Subscriber, subscribed
 from tests.store.caller import Caller, Context, catalogue
+
+if TYPE_CHECKING:
+    from tests.store.delivering import World
+    from tests.store.listening import Sockets
 
 PROJECTED: dict[str, dict[str, Any]] = {
     "by_tenant": {
@@ -105,6 +110,29 @@ def blobs(aws: None) -> Blobs:
 @pytest.fixture
 def service(dynamodb: Any, time: Time) -> Service:
     return new_service(dynamodb, time)
+
+
+@pytest.fixture
+def here(service: Service, time: Time) -> World:
+    """A run that has not begun, and what delivers its events."""
+    from tests.store.delivering import world  # which uses this module
+
+    return world(service, time)
+
+
+@pytest.fixture
+def hook() -> Iterator[Subscriber]:
+    """A receiver of webhooks."""
+    with subscribed() as subscriber:
+        yield subscriber
+
+
+@pytest.fixture
+def sockets(dynamodb: Any, time: Time) -> Sockets:
+    """Sockets, and the functions behind them."""
+    from tests.store.listening import Sockets  # which uses this module
+
+    return Sockets(dynamodb, time)
 
 
 @pytest.fixture

@@ -24,11 +24,6 @@ def made(service: Service, time: Time) -> Journey:
     return begun
 
 
-@pytest.fixture
-def sockets(dynamodb: Any, time: Time) -> Sockets:
-    return Sockets(dynamodb, time)
-
-
 def test_another_tenants_run_is_not_there(sockets: Sockets, made: Journey) -> None:
     """Not forbidden: not found; and nothing is stored or queued."""
     sockets.say("a", "subscribe", tenant="evil")

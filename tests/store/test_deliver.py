@@ -1,34 +1,20 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from onward.app.deliver import MARGIN, WakeUp, deliver
 from onward.app.endpoints import rotate_secret
 from onward.app.post_event import retry_after
-from onward.app.service import Service
 from onward.domain.delivery import SyncStatus
 
-from infra.local.subscriber import Subscriber, Told, subscribed
+from infra.local.subscriber import Subscriber, Told
 from tests import faults
-from tests.store.conftest import Time
-from tests.store.delivering import World, world
+from tests.store.delivering import World
 from tests.store.runs import RUN_ID
 
 ENDS = ["onward.run.queued", "onward.run.started", "onward.run.succeeded"]
-
-
-@pytest.fixture
-def here(service: Service, time: Time) -> World:
-    return world(service, time)
-
-
-@pytest.fixture
-def hook() -> Iterator[Subscriber]:
-    with subscribed() as subscriber:
-        yield subscriber
 
 
 def answering(hook: Subscriber, *answers: Told) -> None:

@@ -1,31 +1,17 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
 from time import monotonic
 from typing import Any
 
 import pytest
 from onward.app.downstream import ASK_SECONDS
 from onward.app.endpoints import put_endpoint
-from onward.app.service import Service
 from onward.domain.delivery import SyncStatus
 
-from infra.local.subscriber import Subscriber, Told, subscribed
+from infra.local.subscriber import Subscriber, Told
 from tests.store.caller import Caller
-from tests.store.conftest import Time
-from tests.store.delivering import World, world
+from tests.store.delivering import World
 from tests.store.runs import RUN_ID
-
-
-@pytest.fixture
-def here(service: Service, time: Time) -> World:
-    return world(service, time)
-
-
-@pytest.fixture
-def hook() -> Iterator[Subscriber]:
-    with subscribed() as subscriber:
-        yield subscriber
 
 
 def told(acme: Caller, **query: Any) -> tuple[bool, str]:

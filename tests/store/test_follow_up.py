@@ -8,35 +8,18 @@ from onward.app.answer_run import resume_run
 from onward.app.follow_up import GIVE_UP, FollowUp
 from onward.app.read_run import read_run
 from onward.app.replay_events import replay_events
-from onward.app.service import Service
 from onward.domain.delivery import SyncStatus
 from onward.domain.errors import CursorExpired, Fatal, NotResumable
 
-from infra.local.subscriber import Subscriber, Told, subscribed
+from infra.local.subscriber import Subscriber, Told
 from tests import faults
 from tests.store import scripted_tools
-from tests.store.conftest import CURSORS, RUNS, Time
-from tests.store.delivering import World, world
+from tests.store.conftest import CURSORS, RUNS
+from tests.store.delivering import World
 from tests.store.driver import Driver
 from tests.store.listening import Sockets
 from tests.store.looking import DAY, look, woken
 from tests.store.runs import RUN_ID
-
-
-@pytest.fixture
-def here(service: Service, time: Time) -> World:
-    return world(service, time)
-
-
-@pytest.fixture
-def hook() -> Iterator[Subscriber]:
-    with subscribed() as subscriber:
-        yield subscriber
-
-
-@pytest.fixture
-def sockets(dynamodb: Any, time: Time) -> Sockets:
-    return Sockets(dynamodb, time)
 
 
 def expiring(dynamodb: Any) -> set[str]:

@@ -11,8 +11,8 @@ from onward.domain.delivery import Endpoint
 from onward.domain.model import Event
 
 from tests import faults
-from tests.store.conftest import Time, fifo, new_client
-from tests.store.delivering import World, world
+from tests.store.conftest import fifo, new_client
+from tests.store.delivering import World
 
 
 class Stream:
@@ -46,11 +46,6 @@ class Stream:
 
     def started(self) -> int:
         return len([self.start.delete(letter) for letter in self.start.letters()])
-
-
-@pytest.fixture
-def here(service: Any, time: Time) -> World:
-    return world(service, time)
 
 
 @pytest.fixture

@@ -27,11 +27,6 @@ def made(service: Service, time: Time) -> Journey:
     return begun
 
 
-@pytest.fixture
-def sockets(dynamodb: Any, time: Time) -> Sockets:
-    return Sockets(dynamodb, time)
-
-
 def hide(dynamodb: Any, seq: int) -> Any:
     """Take an event out of the table and return what puts it back."""
     key = {"pk": {"S": keys.run_pk(RUN_ID)}, "sk": {"S": keys.event_sk(seq)}}

@@ -29,11 +29,6 @@ def made(service: Service, time: Time) -> Journey:
     return begun
 
 
-@pytest.fixture
-def sockets(dynamodb: Any, time: Time) -> Sockets:
-    return Sockets(dynamodb, time)
-
-
 def test_a_closed_socket_is_forgotten(sockets: Sockets, made: Journey) -> None:
     """410 from the gateway; the others are served."""
     sockets.say("a", "subscribe")

@@ -2,31 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-import pytest
 from onward.app.follow_up import GIVE_UP, FollowUp
 from onward.app.redrive import dead_deliveries, redrive
-from onward.app.service import Service
 from onward.app.wake_notify import wake_up
 from onward.domain.delivery import SyncStatus
 
-from infra.local.subscriber import Subscriber, Told, subscribed
-from tests.store.conftest import Time
-from tests.store.delivering import World, world
+from infra.local.subscriber import Subscriber, Told
+from tests.store.delivering import World
 from tests.store.looking import DAY, look, woken
 from tests.store.runs import RUN_ID
-
-
-@pytest.fixture
-def here(service: Service, time: Time) -> World:
-    return world(service, time)
-
-
-@pytest.fixture
-def hook() -> Iterator[Subscriber]:
-    with subscribed() as subscriber:
-        yield subscriber
 
 
 def test_a_dead_run_that_is_redriven_is_synced_and_looked_at_again(

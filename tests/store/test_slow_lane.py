@@ -2,28 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
-import pytest
 from onward.app.deliver import REST_SECONDS, SLOW_SECONDS
-from onward.app.service import Service
 from onward.domain.delivery import SyncStatus
 
-from infra.local.subscriber import Subscriber, Told, subscribed
-from tests.store.conftest import Time
-from tests.store.delivering import World, world
-
-
-@pytest.fixture
-def here(service: Service, time: Time) -> World:
-    return world(service, time)
-
-
-@pytest.fixture
-def hook() -> Iterator[Subscriber]:
-    with subscribed() as subscriber:
-        yield subscriber
+from infra.local.subscriber import Subscriber, Told
+from tests.store.delivering import World
 
 
 def test_who_does_not_answer_at_once_is_given_more_time_elsewhere(
