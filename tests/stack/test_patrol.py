@@ -69,6 +69,9 @@ def test_after_a_restart_of_the_emulator_runs_go_on_by_themselves(
 
 
 def test_a_patrol_with_nothing_to_repair_changes_nothing(onward: Onward) -> None:
-    """Sockets of before a restart are found to be gone; then there is nothing left."""
-    until(lambda: onward.patrol()["repairs"] == {})
-    assert {} == onward.patrol()["repairs"] == onward.patrol()["repairs"]
+    """Twice is as good as once; only sockets of before a restart may still be woken in vain.
+
+    A wake-up that was in flight then holds its run's others back for a minute.
+    """
+    for _ in range(2):
+        assert onward.patrol()["repairs"].keys() <= {"pushed_again"}
