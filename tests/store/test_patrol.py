@@ -123,9 +123,11 @@ def test_a_round_ends_in_time_and_says_that_there_are_more(here: Round) -> None:
 
 
 def test_a_round_by_hand_looks_at_what_is_not_due_yet(here: Round) -> None:
-    """Somebody wants to know now."""
+    """Somebody wants to know now; but a start that is on its way is no incident."""
     queued(here)
     assert {"looked": 1, "started": 1} == here.go(everything=True)
+    told = recovery_stats(Incidents(new_client("dynamodb"), RUNS), "acme", 1, here.time.now)
+    assert [] == told["causes"]
 
 
 def test_a_socket_that_missed_an_event_of_a_running_run_is_woken(here: Round) -> None:

@@ -92,3 +92,21 @@ def test_the_catalogue_is_a_line_each(
     api.routes[f"GET /{command}"] = (200, {command: [described]})
     assert [line] == onward(command).stdout.splitlines()
     assert described == json.loads(onward(command, "--json").stdout)
+
+
+def test_a_table_in_a_pipe_is_whole(api: ScriptedApi) -> None:
+    """Nothing of a cell is cut off or broken, however many columns there are."""
+    cause = {
+        "cause": "Lambda.TooManyRequestsException",
+        "count": 3,
+        "typical_steps": ["inspect", "compose-the-report", "publish"],
+        "resume_median_seconds": 0.25,
+        "resume_max_seconds": 904.713,
+        "tokens_saved": 5120,
+        "duplicates_prevented": 2,
+    }
+    api.routes["GET /stats/recovery"] = (200, {"days": 7, "causes": [cause]})
+    shown = onward("recovery").stdout
+
+    assert "Lambda.TooManyRequestsException" in shown
+    assert "inspect, compose-the-report, publish" in shown

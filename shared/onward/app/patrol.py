@@ -127,13 +127,17 @@ def look_after(watch: Patrol, run_id: str, until: float) -> Sequence[Repair | Fo
 
 
 def _tell(watch: Patrol, run: Run, repair: Repair) -> None:
-    """Count a repair, and write down what no commit does; the run stood still since it was due."""
+    """Count a repair, and write down what no commit does; the run stood still since it was due.
+
+    Of one that was not due yet nobody knows whether anything was lost, or on its way.
+    """
+    now = watch.drive.clock()
+    if run.due_at is None or run.due_at > now:
+        return
     count(Metric.PATROL_REPAIRS)
     cause = _LOST.get(repair)
     if cause is not None:
-        now = watch.drive.clock()
-        lost = Interruption(cause, (run.due_at or now) - DUE_AFTER)
-        watch.incidents.note(run, Incident(lost, now))
+        watch.incidents.note(run, Incident(Interruption(cause, run.due_at - DUE_AFTER), now))
 
 
 def _repair(watch: Patrol, run: Run) -> Repair | None:

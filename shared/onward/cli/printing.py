@@ -10,6 +10,9 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+_PIPE = 400
+"""Characters: nobody breaks the lines of a pipe but its reader."""
+
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, one document a line.")]
 
 
@@ -20,14 +23,22 @@ def print_json(*documents: Mapping[str, Any]) -> None:
 
 
 def print_table(columns: tuple[str, ...], rows: Iterable[Mapping[str, Any]], empty: str) -> None:
-    """Print these columns of the rows, or what to say where there is no row."""
-    table = Table(*(name.replace("_", " ") for name in columns))
+    """Print these columns of the rows, or what to say where there is no row.
+
+    No cell is cut off: it takes more lines on a narrow terminal, and none in a pipe.
+    """
+    table = Table()
+    for name in columns:
+        table.add_column(name.replace("_", " "), overflow="fold")
     for row in rows:
         table.add_row(*(_cell(row[name]) for name in columns))
+    console = Console()
+    if not console.is_terminal:
+        console = Console(width=_PIPE)
     if table.row_count:
-        Console().print(table)
+        console.print(table)
     else:
-        Console().out(empty, highlight=False)
+        console.out(empty, highlight=False)
 
 
 def _cell(value: object) -> str:
