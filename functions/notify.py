@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from onward.app.deliver import deliver, give_up, read_wake_up
+from onward.app.deliver import bury, deliver, read_wake_up
 from onward.compose import until
 from onward.compose_notify import is_slow, lane, sender
 from onward.observability import log
@@ -32,7 +32,7 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
             line.exception("delivery failed")
             wait = 0.0 if wake.last else 2.0
             if wake.last:
-                give_up(sender(), wake)
+                bury(sender(), wake)
         if wait is None:
             return {"batchItemFailures": []}
         line.append_keys(again_after=wait)

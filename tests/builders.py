@@ -12,6 +12,7 @@ from tests.memory_store import MemoryStore
 
 if TYPE_CHECKING:
     from onward.domain.model import Json
+    from onward.domain.protocol import Command, Decision
 
 NOW: Final = 1_000_000.0
 RUN_ID: Final = "run_1"
@@ -74,6 +75,11 @@ def fan(children: int, tool: str = "read", **keys: Json) -> CompiledPlan:
 def store_of(plan: CompiledPlan, run_input: Json = None, **submit: Any) -> MemoryStore:
     """A store that holds one freshly submitted run of a plan."""
     return MemoryStore.submitted(plan, RUN_ID, NOW, run_input, **submit)
+
+
+def send(store: MemoryStore, command: Command, at: float = NOW) -> Decision:
+    """Carry a command of the run's driver out and return its next move."""
+    return store.carry_out(command, store.run.generation, at).decision
 
 
 def payload(value: Json) -> Payload:

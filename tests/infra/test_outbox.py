@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from onward.app import push_events
 from onward.app.deliver import MAX_RECEIVES
 
 from tests.infra.conftest import Synthesise, Template, of_type, target
@@ -78,9 +79,10 @@ def test_a_queue_outwaits_its_consumer_and_buries_late(template: Template) -> No
         timeout = functions[target(mapping["FunctionName"])]["Properties"]["Timeout"]
         assert queue["VisibilityTimeout"] >= 6 * timeout
         # Deliveries have three tries, and both a patrol and a redrive behind them.
-        notifies = target(mapping["FunctionName"]).startswith("Notify")
-        tries = MAX_RECEIVES if notifies else 5
-        assert queue["RedrivePolicy"]["maxReceiveCount"] == tries
+        tries = {"Notify": MAX_RECEIVES, "PushEve": push_events.MAX_RECEIVES}
+        assert queue["RedrivePolicy"]["maxReceiveCount"] == next(
+            (n for name, n in tries.items() if target(mapping["FunctionName"]).startswith(name)), 5
+        )
         assert mapping["ScalingConfig"]["MaximumConcurrency"] >= 2
 
 

@@ -31,10 +31,13 @@ from onward.aws.run_store import RunStore
 from onward.aws.socket_tickets import SocketTickets
 from onward.aws.tenants import Tenants
 from onward.aws.webhooks import request
+from onward.domain.protocol import Begin
 from onward.observability import log
 
 from infra.local.subscriber import Subscriber, subscribed
+from tests.store import scripted_tools
 from tests.store.caller import Caller, Context, catalogue
+from tests.store.runs import Journey, chain, journey
 
 if TYPE_CHECKING:
     from tests.store.delivering import World
@@ -118,6 +121,22 @@ def here(service: Service, time: Time) -> World:
     from tests.store.delivering import world  # which uses this module
 
     return world(service, time)
+
+
+@pytest.fixture
+def script() -> Iterator[None]:
+    """Tools of which nothing was told before, nor is afterwards."""
+    scripted_tools.forget()
+    yield
+    scripted_tools.forget()
+
+
+@pytest.fixture
+def made(service: Service, time: Time) -> Journey:
+    """A chain of two that runs its first step; three events."""
+    begun = journey(service.store, service.reader, service.blobs("acme"), time, chain(2))
+    begun.move(Begin())
+    return begun
 
 
 @pytest.fixture

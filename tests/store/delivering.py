@@ -21,7 +21,7 @@ from tests.store.driver import Driver
 from tests.store.runs import RUN_ID, Journey, chain, journey
 
 SECRET = "whsec_" + "c2VjcmV0" * 5
-PATIENCE = {QUICK_SECONDS: 0.3, SECONDS: 0.7}
+PATIENCE = {QUICK_SECONDS: 0.3, SECONDS: 1.5}
 """Seconds that a request takes at most here, for those that it may take."""
 
 FAR = 10_000.0

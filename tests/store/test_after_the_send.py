@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -23,14 +22,9 @@ from tests.store.conftest import NOW
 from tests.store.driver import Driver
 from tests.store.runs import Journey, journey, steps
 
+pytestmark = pytest.mark.usefixtures("script")
+
 LARGE = "x" * 5_000
-
-
-@pytest.fixture(autouse=True)
-def script() -> Iterator[None]:
-    tools.forget()
-    yield
-    tools.forget()
 
 
 @pytest.fixture

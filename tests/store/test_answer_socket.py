@@ -16,14 +16,6 @@ from tests.store.listening import Sockets
 from tests.store.runs import RUN_ID, Journey, chain, journey
 
 
-@pytest.fixture
-def made(service: Service, time: Time) -> Journey:
-    """A chain of two that runs its first step; three events."""
-    begun = journey(service.store, service.reader, service.blobs("acme"), time, chain(2))
-    begun.move(Begin())
-    return begun
-
-
 def test_another_tenants_run_is_not_there(sockets: Sockets, made: Journey) -> None:
     """Not forbidden: not found; and nothing is stored or queued."""
     sockets.say("a", "subscribe", tenant="evil")

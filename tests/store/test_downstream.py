@@ -11,21 +11,13 @@ from onward.domain.delivery import SyncStatus
 from infra.local.subscriber import Subscriber, Told
 from tests.store.caller import Caller
 from tests.store.delivering import World
+from tests.store.looking import woken
 from tests.store.runs import RUN_ID
 
 
 def told(acme: Caller, **query: Any) -> tuple[bool, str]:
     body = acme.get(f"/runs/{RUN_ID}", **query).body
     return body["downstream_synced"], body["sync_status"]
-
-
-def wakes(here: World) -> list[dict[str, Any]]:
-    queue = here.downstream.bell.queue()
-    found = []
-    for letter in queue.letters():
-        queue.delete(letter)
-        found.append(letter.body)
-    return found
 
 
 def synced(here: World, hook: Subscriber, **how: Any) -> None:
@@ -90,7 +82,7 @@ def test_asked_and_confirmed_is_synced(here: World, hook: Subscriber, acme: Call
     """The receiver has the run's last event."""
     synced(here, hook)
     assert (True, "synced") == told(acme, verify="true")
-    assert [] == wakes(here)
+    assert [] == woken(here)
 
 
 @pytest.mark.parametrize(
@@ -106,7 +98,7 @@ def test_no_usable_answer_is_unknown_and_the_end_is_sent_again(
 
     assert (False, "unknown") == told(acme, verify="true")
 
-    (wake,) = wakes(here)
+    (wake,) = woken(here)
     assert here.run.seq - 1 == wake["after"]
     here.deliver(after=wake["after"])
     assert ["onward.run.succeeded"] * 2 == [a.type for a in hook.arrivals[2:]]
@@ -122,7 +114,7 @@ def test_a_receiver_that_lost_something_gets_it_again(
 
     assert (False, "pending") == told(acme, verify="true")
 
-    (wake,) = wakes(here)
+    (wake,) = woken(here)
     here.deliver(after=wake["after"])
     assert 5 == len(hook.arrivals)
     assert here.run.seq == here.delivery().acked_seq
@@ -141,7 +133,7 @@ def test_asking_takes_two_seconds_at_most(here: World, hook: Subscriber, acme: C
     assert (False, "unknown") == told(acme, verify="true")
 
     assert monotonic() - began < ASK_SECONDS + 1.5
-    assert 3 == len(wakes(here))
+    assert 3 == len(woken(here))
 
 
 def test_a_deleted_endpoint_is_a_new_state_of_the_snapshot(
@@ -167,7 +159,7 @@ def test_an_endpoint_that_hears_of_failures_only_has_missed_no_success(
     synced(here, hook, event_types=("run.failed",))
     assert (True, "synced") == told(acme, verify="true")
     assert 0 == hook.asked
-    assert [] == wakes(here)
+    assert [] == woken(here)
 
 
 @pytest.mark.parametrize(("sequence", "status"), [("1e999", "unknown"), ("-5", "pending")])
@@ -178,7 +170,7 @@ def test_what_makes_no_sense_is_no_answer(
     synced(here, hook)
     hook.says = sequence
     assert (False, status) == told(acme, verify="true")
-    (wake,) = wakes(here)
+    (wake,) = woken(here)
     assert wake["after"] >= 0
 
 

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -34,13 +33,6 @@ FAN = steps(
     },
     {"id": "c", "tool": "read", "input": {"value": {"$ref": "steps.b"}}},
 )
-
-
-@pytest.fixture
-def script() -> Iterator[None]:
-    tools.forget()
-    yield
-    tools.forget()
 
 
 @pytest.fixture

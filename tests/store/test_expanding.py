@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -17,13 +16,6 @@ from tests.store.runs import Journey, journey, steps
 LARGE = "x" * 5_000
 
 pytestmark = pytest.mark.usefixtures("script")
-
-
-@pytest.fixture
-def script() -> Iterator[None]:
-    tools.forget()
-    yield
-    tools.forget()
 
 
 @pytest.fixture

@@ -19,14 +19,6 @@ from tests.store.runs import RUN_ID, Journey, chain, journey
 DONE = Payload("{}")
 
 
-@pytest.fixture
-def made(service: Service, time: Time) -> Journey:
-    """A chain of two that runs its first step; three events."""
-    begun = journey(service.store, service.reader, service.blobs("acme"), time, chain(2))
-    begun.move(Begin())
-    return begun
-
-
 def hide(dynamodb: Any, seq: int) -> Any:
     """Take an event out of the table and return what puts it back."""
     key = {"pk": {"S": keys.run_pk(RUN_ID)}, "sk": {"S": keys.event_sk(seq)}}

@@ -21,14 +21,6 @@ from tests.store.runs import RUN_ID, Journey, chain, journey
 DONE = Payload("{}")
 
 
-@pytest.fixture
-def made(service: Service, time: Time) -> Journey:
-    """A chain of two that runs its first step; three events."""
-    begun = journey(service.store, service.reader, service.blobs("acme"), time, chain(2))
-    begun.move(Begin())
-    return begun
-
-
 def test_a_closed_socket_is_forgotten(sockets: Sockets, made: Journey) -> None:
     """410 from the gateway; the others are served."""
     sockets.say("a", "subscribe")

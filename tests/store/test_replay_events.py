@@ -10,21 +10,13 @@ from onward.app.service import Service
 from onward.aws import keys
 from onward.domain.errors import RunNotFound
 from onward.domain.model import Payload
-from onward.domain.protocol import Begin, Complete
+from onward.domain.protocol import Complete
 
 from tests import faults
 from tests.store.conftest import RUNS, Time
-from tests.store.runs import RUN_ID, Journey, chain, journey
+from tests.store.runs import RUN_ID, Journey
 
 DONE = Payload("{}")
-
-
-@pytest.fixture
-def made(service: Service, time: Time) -> Journey:
-    """A chain of two that runs its first step; three events."""
-    begun = journey(service.store, service.reader, service.blobs("acme"), time, chain(2))
-    begun.move(Begin())
-    return begun
 
 
 def page(service: Service, after: int = 0, limit: int = 100, wait: float = 0.0) -> dict[str, Any]:

@@ -21,11 +21,10 @@ from onward.domain.protocol import (
     Verdict,
 )
 
-from tests.builders import NOW, compiled, payload, ref, step, store_of
+from tests.builders import NOW, compiled, payload, ref, send, step, store_of
 
 if TYPE_CHECKING:
     from onward.domain.model import Json
-    from onward.domain.protocol import Command
 
     from tests.memory_store import MemoryStore
 
@@ -37,11 +36,6 @@ ANSWERS = [
     (Verdict.NOT_APPLIED, StepStatus.BACKING_OFF, EffectState.NOT_APPLIED),
     (Verdict.ABANDON, StepStatus.FAILED, EffectState.UNKNOWN),
 ]
-
-
-def send(store: MemoryStore, command: Command, at: float = NOW) -> Decision:
-    """Carry a driver's command out and return its next move."""
-    return store.carry_out(command, store.run.generation, at).decision
 
 
 def answer(

@@ -11,7 +11,6 @@ from onward.domain.model import MAIN_LANE, Failure, RunStatus, Usage
 from onward.domain.protocol import (
     Begin,
     Complete,
-    Decision,
     Do,
     Fail,
     Recover,
@@ -22,20 +21,13 @@ from onward.domain.protocol import (
     Verdict,
 )
 
-from tests.builders import NOW, chain, payload, store_of
+from tests.builders import NOW, chain, payload, send, store_of
 
 if TYPE_CHECKING:
-    from onward.domain.protocol import Command
-
     from tests.memory_store import MemoryStore
 
 FLAKY = Failure("transient", "flaky", retryable=True)
 FATAL = Failure("fatal", "no")
-
-
-def send(store: MemoryStore, command: Command, at: float = NOW) -> Decision:
-    """Carry a command out and return the driver's next move."""
-    return store.carry_out(command, store.run.generation, at).decision
 
 
 def begun(tool: str = "read", length: int = 1) -> MemoryStore:

@@ -23,20 +23,15 @@ from onward.domain.protocol import (
     Settle,
 )
 
-from tests.builders import NOW, TOOLS, chain, compiled, payload, step, store_of
+from tests.builders import NOW, TOOLS, chain, compiled, payload, send, step, store_of
 
 if TYPE_CHECKING:
     from onward.domain.model import Json
-    from onward.domain.protocol import Command, Decision
+    from onward.domain.protocol import Decision
 
     from tests.memory_store import MemoryStore
 
 FATAL = Failure("invalid_input", "no")
-
-
-def send(store: MemoryStore, command: Command, at: float = NOW) -> Decision:
-    """Carry a command out and return the driver's next move."""
-    return store.carry_out(command, store.run.generation, at).decision
 
 
 def fits(_store: MemoryStore, outcome: Outcome) -> None:

@@ -13,7 +13,6 @@ from onward.domain.model import MAIN_LANE, Failure, RunStatus, StepStatus
 from onward.domain.protocol import (
     Begin,
     Complete,
-    Decision,
     Do,
     Fail,
     Recover,
@@ -22,17 +21,10 @@ from onward.domain.protocol import (
     Verdict,
 )
 
-from tests.builders import NOW, chain, compiled, payload, step, store_of
+from tests.builders import NOW, chain, compiled, payload, send, step, store_of
 
 if TYPE_CHECKING:
-    from onward.domain.protocol import Command
-
     from tests.memory_store import MemoryStore
-
-
-def send(store: MemoryStore, command: Command, at: float = NOW) -> Decision:
-    """Carry a command out and return the driver's next move."""
-    return store.carry_out(command, store.run.generation, at).decision
 
 
 def begun(tool: str) -> MemoryStore:

@@ -12,14 +12,13 @@ from onward.domain.protocol import (
     AttemptClosed,
     Begin,
     Complete,
-    Decision,
     Do,
     Fail,
     Recover,
     Settle,
 )
 
-from tests.builders import NOW, chain, compiled, payload, step, store_of
+from tests.builders import NOW, chain, compiled, payload, send, step, store_of
 
 if TYPE_CHECKING:
     from onward.domain.protocol import Command
@@ -30,11 +29,6 @@ UNKNOWN = Failure("outcome_unknown", "read timed out")
 FLAKY = Failure("transient", "the probe found nobody", retryable=True)
 FATAL = Failure("invalid_input", "no")
 SETTLES = 30.0
-
-
-def send(store: MemoryStore, command: Command, at: float = NOW) -> Decision:
-    """Carry a command out and return the driver's next move."""
-    return store.carry_out(command, store.run.generation, at).decision
 
 
 def begun(tool: str = "probe", **submit: float) -> MemoryStore:

@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING
 import pytest
 from onward.domain.errors import NotResumable
 from onward.domain.model import Failure, RunStatus, StepStatus
-from onward.domain.protocol import Begin, Decision, Fail, Resolve, Restart, Resume, Verdict
+from onward.domain.protocol import Begin, Fail, Resolve, Restart, Resume, Verdict
 
-from tests.builders import NOW, compiled, fan, ref, step, store_of
+from tests.builders import NOW, compiled, fan, ref, send, step, store_of
 from tests.driver_model import Drive, Worker
 
 if TYPE_CHECKING:
     from onward.domain.model import Json
-    from onward.domain.protocol import Command
 
     from tests.memory_store import MemoryStore
 
@@ -22,11 +21,6 @@ UNKNOWN = Failure("outcome_unknown", "read timed out")
 LIMITED = Failure("rate_limited", "slow", retryable=True, retry_after=500.0)
 FATAL = Failure("fatal", "no")
 QUIET = NOW + 30.0
-
-
-def send(store: MemoryStore, command: Command, at: float = NOW) -> Decision:
-    """Carry a driver's command out and return its next move."""
-    return store.carry_out(command, store.run.generation, at).decision
 
 
 def in_doubt(*others: dict[str, Json], tool: str = "none") -> MemoryStore:

@@ -21,22 +21,15 @@ from onward.domain.protocol import (
     Settle,
 )
 
-from tests.builders import NOW, TOOLS, chain, compiled, payload, ref, step, store_of
+from tests.builders import NOW, TOOLS, chain, compiled, payload, ref, send, step, store_of
 
 if TYPE_CHECKING:
-    from onward.domain.protocol import Command
-
     from tests.memory_store import MemoryStore
 
 FLAKY = Failure("transient", "refused before it was sent", retryable=True)
 FATAL = Failure("invalid_input", "no")
 UNKNOWN = Failure("outcome_unknown", "read timed out")
 LOST = Recover("s0", 1, MAIN_LANE, "Runtime.ExitError", dead=True)
-
-
-def send(store: MemoryStore, command: Command, at: float = NOW) -> Decision:
-    """Carry a command out and return the driver's next move."""
-    return store.carry_out(command, store.run.generation, at).decision
 
 
 def begun(tool: str, *, sent: bool = True, optional: bool = False) -> MemoryStore:

@@ -274,7 +274,7 @@ def _failed(
     return 0.0
 
 
-def give_up(sender: Sender, wake: WakeUp) -> None:
+def bury(sender: Sender, wake: WakeUp) -> None:
     """Note that a wake-up is about to be buried whose delivery failed for a reason of our own."""
     delivery = sender.deliveries.get(wake.run_id, wake.endpoint_id)
     sender.deliveries.bury(delivery, wake.tenant, sender.clock())

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from onward.cli.words import VERSION_MISSING, clock, is_recovery, kind, moment, recovery
+from onward.cli.words import VERSION_MISSING, clock, is_recovery, kind, recovery, time_at
 
 if TYPE_CHECKING:
     from onward.client import Event, Snapshot
@@ -227,7 +227,7 @@ class Board:
             doubt = "nobody knows whether it wrote; ask its receiver, then answer"
             return self._question(step_id, doubt, _OUTCOMES)
         text = f"step {step_id}: {_FOR.get(str(status), status)}"
-        return Wait(text, None if end is None else moment(end))
+        return Wait(text, None if end is None else time_at(end))
 
     def _question(self, step_id: str, text: str, choice: str) -> Wait:
         answer = f"onward resolve {self.run_id} {step_id} OUTCOME"
@@ -238,4 +238,4 @@ class Board:
         return self._later(delay) if delay <= _UNTOLD else None
 
     def _later(self, seconds: float) -> datetime | None:
-        return None if self.at is None else moment(self.at.timestamp() + seconds)
+        return None if self.at is None else time_at(self.at.timestamp() + seconds)

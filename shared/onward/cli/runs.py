@@ -9,14 +9,11 @@ from rich.console import Console
 
 from onward.cli.connection import connect
 from onward.cli.exits import Exit, WrongUse
-from onward.cli.follow import conclude, follow
+from onward.cli.follow import PATIENCE, conclude, follow
 from onward.cli.inputs import read_files, read_json, read_object
 from onward.cli.picture import picture
 from onward.cli.printing import AsJson, print_json
 from onward.client import Onward, ServiceUnreachable
-
-PATIENCE = 60.0
-"""Seconds for which a service may be away once a run has been seen to end."""
 
 
 def run(

@@ -78,7 +78,7 @@ def recovery(event: Event) -> str:
     return ""
 
 
-def moment(seconds: float) -> datetime | None:
+def time_at(seconds: float) -> datetime | None:
     """Return a time (epoch seconds); None for one that no calendar reaches."""
     try:
         return datetime.fromtimestamp(seconds, UTC)
@@ -88,7 +88,7 @@ def moment(seconds: float) -> datetime | None:
 
 def until(seconds: float | None, word: str = "at") -> str:
     """Return a time (epoch seconds) as the log would show it; nothing for none."""
-    at = None if seconds is None else moment(seconds)
+    at = None if seconds is None else time_at(seconds)
     return "" if at is None else f" {word} {at:%H:%M:%S}"
 
 

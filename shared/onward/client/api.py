@@ -151,8 +151,7 @@ class Onward:
         """Return the run once it has ended; `patience` is as in `watch`."""
         for _ in self.watch(run_id, self.get(run_id)["as_of_seq"], patience=patience):
             pass
-        run: Snapshot = self._wire.ask("GET", f"/runs/{run_id}", within=patience, absent=True)
-        return run
+        return self.get(run_id, patience=patience)
 
     def effects(self, run_id: str) -> dict[str, Any]:
         """Return every action of a run that may have touched the world."""
