@@ -9,7 +9,7 @@ from aws_cdk import aws_cloudwatch as cloudwatch
 from constructs import Construct
 from onward.metrics import Metric
 
-from infra.alarms import counted, stream_age, visible
+from infra.alarms.readings import counted, stream_age, visible
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -268,12 +268,7 @@ class OnwardStack(Stack):
         let_invoke(self.http_api, self.patrol_function)
 
     def _watch(self) -> None:
-        self.alarms.watch_dead_letters(*self.outbox.dead_letters, self.wakes.dead)
-        self.alarms.watch_functions(self.driven.execute_step, self.functions)
-        self.alarms.watch_stream(self.publish_outbox)
-        self.alarms.watch_driver(self.driver)
-        self.alarms.watch_http(self.http)
-        self.alarms.watch_runs()
+        self.alarms.watch(self)
         self.dashboard.show_runs()
         self.dashboard.show_delivery(self.publish_outbox, self._queues())
         self.dashboard.show_functions(self.functions)

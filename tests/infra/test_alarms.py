@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
 from onward.metrics import SERVICE, Metric
 
+from infra.local.emulator import ROOT
 from tests.infra.conftest import Synthesise, Template, of_type, target
 from tests.infra.test_outbox import dead_letters
 
@@ -102,7 +104,29 @@ def test_no_data_is_no_alarm(template: Template) -> None:
         assert alarm["TreatMissingData"] == "notBreaching", name
         assert alarm["ComparisonOperator"] == "GreaterThanOrEqualToThreshold", name
         assert alarm["DatapointsToAlarm"] <= alarm["EvaluationPeriods"]
-        assert alarm["AlarmDescription"].endswith(".")
+
+
+def paragraphs() -> dict[str, str]:
+    """Return the runbook's paragraphs by the anchors that a browser finds them under."""
+    text = (ROOT / "docs/operations.md").read_text()
+    _, runbook = text.split("\n## Runbook\n")
+    parts = re.split(r"^### (.+)$", runbook.split("\n## ")[0], flags=re.MULTILINE)[1:]
+    titles, bodies = parts[::2], parts[1::2]
+    anchors = [title.lower().replace(" ", "-") for title in titles]
+    return {anchor: body.strip() for anchor, body in zip(anchors, bodies, strict=True)}
+
+
+def test_an_alarm_names_its_paragraph_of_the_runbook(template: Template) -> None:
+    """Each alarm has one that says something, and no paragraph is about an alarm that is gone."""
+    written = paragraphs()
+    named = set()
+    for name, alarm in alarms(template).items():
+        says, _, anchor = alarm["AlarmDescription"].partition(" Runbook: docs/operations.md#")
+        assert says.endswith("."), name
+        assert anchor in written, f"{name}: docs/operations.md has no ### for {anchor!r}"
+        named.add(anchor)
+    assert written.keys() == named
+    assert [anchor for anchor, body in written.items() if len(body.split()) < 25] == []
 
 
 def test_an_alarm_looks_at_one_metric(template: Template) -> None:
