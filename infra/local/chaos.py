@@ -159,7 +159,7 @@ def _report(chaos: Round, havoc: Havoc, stuck: list[Watched], seconds: float) ->
 def _resumed(stage: Stage) -> list[float]:
     """Return how long each interruption of the round lasted, in seconds."""
     pages = (
-        client("dynamodb", stage.stack.endpoint_url)
+        client("dynamodb", stage.stack)
         .get_paginator("scan")
         .paginate(
             TableName=stage.stack.outputs["RunsTable"],

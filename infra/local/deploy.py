@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import boto3
 from botocore.config import Config
@@ -35,30 +35,42 @@ class DeploymentCutOff(DeploymentFailed):
     """A deployment was ended in the middle and can neither go on nor back nor be deleted."""
 
 
-def client(service: str, endpoint: str) -> Any:
+class Address(Protocol):
+    """Where an emulator is and what it wants signed: an Emulator, or the Stack in it."""
+
+    @property
+    def endpoint_url(self) -> str:
+        """The URL of all its services."""
+
+    @property
+    def secret_access_key(self) -> str:
+        """What requests to it are signed with."""
+
+
+def client(service: str, at: Address) -> Any:
     """Return a client that can only ever reach the emulator, whatever this machine's settings."""
     return boto3.client(
         service,
-        endpoint_url=endpoint,
+        endpoint_url=at.endpoint_url,
         region_name=REGION,
         aws_access_key_id=ACCOUNT,
-        aws_secret_access_key="local",  # noqa: S106 - the emulator knows no secrets
+        aws_secret_access_key=at.secret_access_key,
         config=Config(
             proxies={}, connect_timeout=5, read_timeout=60, retries={"total_max_attempts": 2}
         ),
     )
 
 
-def deploy(assembly: Path, endpoint: str) -> dict[str, str]:
+def deploy(assembly: Path, at: Address) -> dict[str, str]:
     """Bring the stack to the assembly's state and return its outputs.
 
     A stack that was made from this very assembly is left alone. Functions' code, tables and
     objects live in the emulator afterwards; the assembly is no longer needed.
     """
-    formation = client("cloudformation", endpoint)
+    formation = client("cloudformation", at)
     stack = _usable(formation)
     if stack is None or not _is_made_from(stack, assembly):
-        template = _upload_assets(assembly, endpoint)
+        template = _upload_assets(assembly, at)
         _apply(formation, assembly, template, update=stack is not None)
         stack = _await(formation)
     return {output["OutputKey"]: output["OutputValue"] for output in stack.get("Outputs", [])}
@@ -94,14 +106,14 @@ def _is_made_from(stack: dict[str, Any], assembly: Path) -> bool:
     return _is_complete(stack) and tags.get(_SOURCES_TAG) == assembly.name
 
 
-def _upload_assets(assembly: Path, endpoint: str) -> str:
+def _upload_assets(assembly: Path, at: Address) -> str:
     """Put every asset where the template expects it and return the template's URL."""
-    storage = client("s3", endpoint)
+    storage = client("s3", at)
     manifest = json.loads((assembly / f"{STACK}.assets.json").read_text())
     template = f"{STACK}.template.json"
     url = ""
     # The template reads this parameter to see that the account was bootstrapped.
-    client("ssm", endpoint).put_parameter(
+    client("ssm", at).put_parameter(
         Name="/cdk-bootstrap/hnb659fds/version", Value="30", Type="String", Overwrite=True
     )
     for asset in manifest["files"].values():
@@ -112,7 +124,7 @@ def _upload_assets(assembly: Path, endpoint: str) -> str:
             body = (assembly / asset["source"]["path"]).read_bytes()
             storage.put_object(Bucket=bucket, Key=key, Body=body)
             if asset["source"]["path"] == template:
-                url = f"{endpoint}/{bucket}/{key}"
+                url = f"{at.endpoint_url}/{bucket}/{key}"
     return url
 
 

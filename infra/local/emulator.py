@@ -9,6 +9,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import secrets
 import shutil
 import signal
 import socket
@@ -16,11 +17,11 @@ import subprocess
 import sys
 import time
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from http import HTTPStatus
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import IO, TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,6 +30,8 @@ LOOPBACK: Final = "127.0.0.1"
 ROOT: Final = Path(__file__).resolve().parents[2]
 
 _LOCK: Final = "emulator.lock"
+_SIGNED_WITH: Final = "emulator.secret"
+_OWNER_ONLY: Final = 0o600
 _START_SECONDS: Final = 30
 _STOP_SECONDS: Final = 60
 _PASSED_ON: Final = ("PATH", "LANG", "LC_ALL", "TZ")
@@ -51,13 +54,18 @@ class EmulatorFailed(LocalStackError):
 
 @dataclass(frozen=True, slots=True)
 class Emulator:
-    """A running emulator. Its process number is also that of its process group."""
+    """A running emulator. Its process number is also that of its process group.
+
+    `secret_access_key` is what every client and worker of this stack signs with; the emulator
+    refuses what is signed with another, or not at all.
+    """
 
     pid: int
     port: int
+    secret_access_key: str = field(default="", repr=False)
 
     @property
-    def endpoint(self) -> str:
+    def endpoint_url(self) -> str:
         """The URL every AWS client and worker of this stack uses."""
         return f"http://{LOOPBACK}:{self.port}"
 
@@ -111,19 +119,20 @@ def start(state: Path, port: int) -> Emulator:
     # Workers that were killed left their unpacked code here.
     shutil.rmtree(state / "tmp", ignore_errors=True)
     (state / "tmp").mkdir()
-    with (state / _LOCK).open("w") as lock, log.open("w") as output:
+    secret = _secret(state)
+    with _private(state / _LOCK) as lock, log.open("w") as output:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         process = subprocess.Popen(
             [sys.executable, "-m", "infra.local.launch"],
             cwd=ROOT,
-            env=_environment(state, port),
+            env=_environment(state, port, secret),
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
             pass_fds=[lock.fileno()],
             start_new_session=True,
         )
-        emulator = Emulator(process.pid, port)
+        emulator = Emulator(process.pid, port, secret)
         json.dump(asdict(emulator), lock)
     _children[process.pid] = process
     try:
@@ -161,7 +170,26 @@ def stop(state: Path) -> bool:
     return True
 
 
-def _environment(state: Path, port: int) -> dict[str, str]:
+def _secret(state: Path) -> str:
+    """Return the state directory's secret access key; it outlives restarts, as signed links do."""
+    path = state / _SIGNED_WITH
+    with suppress(FileNotFoundError):
+        return path.read_text()
+    secret = secrets.token_urlsafe(30)
+    with _private(path) as file:
+        file.write(secret)
+    return secret
+
+
+def _private(path: Path) -> IO[str]:
+    """Open a file for writing that nobody but its owner can read, also if it was there before."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT, _OWNER_ONLY)
+    os.fchmod(descriptor, _OWNER_ONLY)
+    os.ftruncate(descriptor, 0)
+    return os.fdopen(descriptor, "w")
+
+
+def _environment(state: Path, port: int, secret: str) -> dict[str, str]:
     """Return all the emulator sees: nothing of the caller's AWS accounts, proxies or settings."""
     scratch = str(state / "tmp")
     kept = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
@@ -171,6 +199,7 @@ def _environment(state: Path, port: int) -> dict[str, str]:
         "AWS_CONFIG_FILE": os.devnull,
         "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
         "AWS_EC2_METADATA_DISABLED": "true",
+        "AWS_SECRET_ACCESS_KEY": secret,
         "BIND_HOST": LOOPBACK,
         "MINISTACK_HOST": LOOPBACK,
         "GATEWAY_PORT": str(port),

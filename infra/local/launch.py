@@ -1,4 +1,6 @@
-"""Run the emulator, patched and with the queue pump: `python -m infra.local.launch`.
+"""Run the emulator, patched, behind its door and with the queue pump.
+
+    python -m infra.local.launch
 
 It is a process of its own, whose environment must be complete before this module is imported:
 the emulator reads it then.
@@ -26,7 +28,10 @@ def main() -> None:
     # Imported late: a version mismatch must be told before a server starts.
     from ministack import app
 
+    from infra.local.door import Door
+
     server: Any = app
+    server.app = Door.before(server.app)
     server.save_all = partial(_save_and_end, server.save_all)
     server.main()
 

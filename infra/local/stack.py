@@ -42,6 +42,7 @@ class Stack:
     state_dir: str
     pid: int
     port: int
+    secret_access_key: str = field(default="", repr=False)
     outputs: dict[str, str] = field(default_factory=dict)
     drills: bool = False
     local_endpoints: bool = True
@@ -121,11 +122,12 @@ def _serving(state: Path, port: int | None) -> Emulator | None:
 def _at(running: Emulator, outputs: dict[str, str], key: str, state: Path) -> Stack:
     """Return where everything is; the emulator serves all APIs at its own address."""
     stage = urlsplit(outputs["SocketUrl"]).path
-    here = f"{running.endpoint}/_aws/execute-api"
+    here = f"{running.endpoint_url}/_aws/execute-api"
     return Stack(
         api_url=f"{here}/{outputs['ApiId']}",
         ws_url=f"{here.replace('http', 'ws', 1)}/{outputs['SocketApiId']}{stage}",
-        endpoint_url=running.endpoint,
+        endpoint_url=running.endpoint_url,
+        secret_access_key=running.secret_access_key,
         api_key=key,
         state_dir=str(state),
         pid=running.pid,
@@ -136,7 +138,7 @@ def _at(running: Emulator, outputs: dict[str, str], key: str, state: Path) -> St
 
 def _deployed(built: Path, running: Emulator, state: Path) -> dict[str, str]:
     try:
-        return deploy(built, running.endpoint)
+        return deploy(built, running)
     except DeploymentCutOff as error:
         way_out = f"onward down --state {state} && rm -r {state}"
         raise DeploymentCutOff(f"{error}; to begin anew, without its data: {way_out}") from error
@@ -145,7 +147,7 @@ def _deployed(built: Path, running: Emulator, state: Path) -> dict[str, str]:
 def _grant(running: Emulator, table: str, key: str) -> None:
     """Store the key's row; the key itself is nowhere but in the state file."""
     digest = hashlib.sha256(key.encode()).hexdigest()
-    client("dynamodb", running.endpoint).put_item(
+    client("dynamodb", running).put_item(
         TableName=table,
         Item={
             "pk": {"S": f"TENANT#{TENANT}"},
@@ -160,7 +162,7 @@ def _grant(running: Emulator, table: str, key: str) -> None:
 
 def _carry_on(running: Emulator, patrol: str) -> None:
     """Let the patrol look after every run: no execution outlives the emulator's process."""
-    client("lambda", running.endpoint).invoke(
+    client("lambda", running).invoke(
         FunctionName=patrol, InvocationType="Event", Payload=b'{"everything": true}'
     )
 

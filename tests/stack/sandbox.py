@@ -46,12 +46,13 @@ class Sandbox:
 
     def start(self) -> None:
         """Start it, the first time or again."""
-        endpoint = emulator.start(self.state, emulator.free_port()).endpoint
-        self.functions = client("lambda", endpoint)
-        self.machines = client("stepfunctions", endpoint)
-        self.tables = client("dynamodb", endpoint)
-        self.queues = client("sqs", endpoint)
-        self.objects = client("s3", endpoint)
+        here = emulator.start(self.state, emulator.free_port())
+        self.secret_access_key = here.secret_access_key
+        self.functions = client("lambda", here)
+        self.machines = client("stepfunctions", here)
+        self.tables = client("dynamodb", here)
+        self.queues = client("sqs", here)
+        self.objects = client("s3", here)
 
     def stop(self) -> None:
         """Stop it and keep its data."""

@@ -43,18 +43,18 @@ class Watch:
 
 @pytest.fixture
 def watch(stack: Stack) -> Watch:
-    queues = client("sqs", stack.endpoint_url)
+    queues = client("sqs", stack)
     inbox = queues.create_queue(QueueName=f"inbox-{uuid.uuid4().hex[:8]}")["QueueUrl"]
     attributes = queues.get_queue_attributes(QueueUrl=inbox, AttributeNames=["QueueArn"])
-    client("sns", stack.endpoint_url).subscribe(
+    client("sns", stack).subscribe(
         TopicArn=stack.outputs["AlarmTopicArn"],
         Protocol="sqs",
         Endpoint=attributes["Attributes"]["QueueArn"],
     )
     return Watch(
-        client("cloudwatch", stack.endpoint_url),
+        client("cloudwatch", stack),
         queues,
-        client("lambda", stack.endpoint_url),
+        client("lambda", stack),
         inbox,
     )
 

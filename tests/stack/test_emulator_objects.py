@@ -71,7 +71,7 @@ def test_an_upload_is_what_was_announced(sandbox: Sandbox, body: bytes, status: 
         endpoint_url=sandbox.objects.meta.endpoint_url,
         region_name=sandbox.objects.meta.region_name,
         aws_access_key_id="test",
-        aws_secret_access_key="test",
+        aws_secret_access_key=sandbox.secret_access_key,
         config=Config(signature_version="s3v4", s3={"addressing_style": "path"}),
     )
     blob = Blob("upl_1", "a.txt", 4, "text/plain")

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from infra.local import assembly, emulator
-from infra.local.deploy import DeploymentCutOff, DeploymentFailed, client, deploy
+from infra.local.deploy import Address, DeploymentCutOff, DeploymentFailed, client, deploy
 from infra.local.emulator import PortTaken, free_port
 from infra.local.stack import OtherPort, Stack, down, status, up
 from tests.stack.sandbox import until
@@ -41,7 +41,7 @@ def stack(directory: Path) -> Stack:
 
 def aws(stack: Stack, service: str) -> Any:
     """Return a client of the stack."""
-    return client(service, stack.endpoint_url)
+    return client(service, stack)
 
 
 def test_up_again_changes_nothing(stack: Stack, directory: Path) -> None:
@@ -126,16 +126,16 @@ def test_a_failed_deployment_says_why_and_a_good_one_may_follow(
     (bad / "Onward.template.json").write_text(json.dumps(template))
     state = tmp_path / "state"
     state.mkdir()
-    endpoint = emulator.start(state, free_port()).endpoint
+    here = emulator.start(state, free_port())
     try:
         with pytest.raises(DeploymentFailed, match=r"Nothing::Known|Wrong: .+"):
-            deploy(bad, endpoint)
-        assert deploy(good, endpoint)["RunsTable"]
+            deploy(bad, here)
+        assert deploy(good, here)["RunsTable"]
     finally:
         emulator.stop(state)
 
 
-def hang(good: Path, bad: Path, endpoint: str) -> None:
+def hang(good: Path, bad: Path, here: Address) -> None:
     """Begin a deployment that waits for a signal nobody sends."""
     shutil.copytree(good, bad)
     template = json.loads((bad / "Onward.template.json").read_text())
@@ -150,7 +150,7 @@ def hang(good: Path, bad: Path, endpoint: str) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("infra.local.deploy._DEADLINE_SECONDS", 1)
         with pytest.raises(DeploymentFailed, match="did not settle"):
-            deploy(bad, endpoint)
+            deploy(bad, here)
 
 
 def test_a_first_deployment_that_was_cut_off_begins_anew(
@@ -160,14 +160,14 @@ def test_a_first_deployment_that_was_cut_off_begins_anew(
     monkeypatch.setattr("infra.local.deploy._ORPHAN_SECONDS", 0.5)
     state, good = tmp_path / "state", assembly.synthesise(drills=False)
     state.mkdir()
-    hang(good, tmp_path / "bad", emulator.start(state, free_port()).endpoint)
+    hang(good, tmp_path / "bad", emulator.start(state, free_port()))
     emulator.stop(state)
-    endpoint = emulator.start(state, free_port()).endpoint
+    here = emulator.start(state, free_port())
     try:
-        found = client("cloudformation", endpoint).describe_stacks()["Stacks"]
+        found = client("cloudformation", here).describe_stacks()["Stacks"]
         assert ["CREATE_IN_PROGRESS"] == [stack["StackStatus"] for stack in found]
 
-        assert deploy(good, endpoint)["RunsTable"]
+        assert deploy(good, here)["RunsTable"]
     finally:
         emulator.stop(state)
 
@@ -179,7 +179,7 @@ def test_an_update_that_was_cut_off_names_what_to_remove(
     monkeypatch.setattr("infra.local.deploy._ORPHAN_SECONDS", 0.5)
     state = tmp_path / "state"
     first = up(free_port(), state)
-    hang(assembly.synthesise(drills=False), tmp_path / "bad", first.endpoint_url)
+    hang(assembly.synthesise(drills=False), tmp_path / "bad", first)
     down(state)
     try:
         with pytest.raises(DeploymentCutOff, match=f"down --state {state} && rm -r {state}"):

@@ -33,7 +33,7 @@ STARTED_AND_ENDED = ["onward.run.queued", "onward.run.started", "onward.run.succ
 
 @pytest.fixture
 def queues(stack: Stack) -> Any:
-    return client("sqs", stack.endpoint_url)
+    return client("sqs", stack)
 
 
 @pytest.fixture
@@ -195,7 +195,7 @@ class heard_by:  # noqa: N801 - reads as the statement it is
         self.queues = queues
         self.url = queues.create_queue(QueueName=f"inbox-{uuid.uuid4().hex[:8]}")["QueueUrl"]
         found = queues.get_queue_attributes(QueueUrl=self.url, AttributeNames=["QueueArn"])
-        client("sns", stack.endpoint_url).subscribe(
+        client("sns", stack).subscribe(
             TopicArn=stack.outputs["AlarmTopicArn"],
             Protocol="sqs",
             Endpoint=found["Attributes"]["QueueArn"],
@@ -210,7 +210,7 @@ class heard_by:  # noqa: N801 - reads as the statement it is
 def alarm(stack: Stack, output: str) -> str:
     """The state of the alarm on a dead-letter queue."""
     queue = stack.outputs[output].rsplit("/", 1)[-1]
-    found = client("cloudwatch", stack.endpoint_url).describe_alarms()["MetricAlarms"]
+    found = client("cloudwatch", stack).describe_alarms()["MetricAlarms"]
     (state,) = (
         alarm["StateValue"]
         for alarm in found
@@ -227,7 +227,7 @@ def test_a_poison_record_is_set_apart_while_later_ones_flow(
     queues: Any,
 ) -> None:
     """An event row that makes no sense ends in the on-failure queue after its retries."""
-    client("dynamodb", stack.endpoint_url).put_item(
+    client("dynamodb", stack).put_item(
         TableName=stack.outputs["RunsTable"],
         Item={"pk": {"S": "RUN#poison"}, "sk": {"S": "EVENT#0000000001"}, "tenant": {"S": "dev"}},
     )

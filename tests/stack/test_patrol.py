@@ -38,7 +38,7 @@ def test_an_aborted_execution_is_replaced_by_the_next_generation(
     """The rule on the execution's status wakes the patrol; finished steps stay finished."""
     run_id = in_the_middle(onward)
     driver = stack.outputs["DriverArn"].replace(":stateMachine:", ":execution:")
-    machines = client("stepfunctions", stack.endpoint_url)
+    machines = client("stepfunctions", stack)
 
     machines.stop_execution(executionArn=f"{driver}:{run_id}-1")
     until(lambda: onward.patrol() and onward.get(run_id)["generation"] > 1, seconds=70)

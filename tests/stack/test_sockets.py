@@ -203,7 +203,7 @@ def test_an_end_of_which_no_wake_up_is_left_is_found_by_the_patrol(
     onward: Onward, stack: Stack
 ) -> None:
     """The stream's and the second trigger's are lost; the client says nothing and waits."""
-    queues = client("sqs", stack.endpoint_url)
+    queues = client("sqs", stack)
 
     async def told() -> tuple[dict[str, Any], int]:
         run_id = onward.submit(plan=chain(1, 1.5))["run_id"]

@@ -146,7 +146,7 @@ def row(name: str, value: str, target: str | None = None) -> None:
 
 def _ours(stack: Stack, length: int) -> tuple[float, list[str]]:
     """Run a chain through the API; return its execution's seconds and history."""
-    machines = client("stepfunctions", stack.endpoint_url)
+    machines = client("stepfunctions", stack)
     with Onward(stack.api_url, stack.api_key) as onward:
         run_id = onward.submit(plan=chain(length))["run_id"]
         for _ in onward.watch(run_id):

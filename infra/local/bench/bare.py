@@ -66,10 +66,10 @@ class BareHop:
     """A table whose stream leads to one socket, by way of a FIFO queue."""
 
     def __init__(self, stack: Stack, connection: str) -> None:
-        self._dynamodb = client("dynamodb", stack.endpoint_url)
+        self._dynamodb = client("dynamodb", stack)
         self._connection = connection
         self._table = f"bench-{uuid.uuid4().hex[:8]}"
-        queues, functions = client("sqs", stack.endpoint_url), client("lambda", stack.endpoint_url)
+        queues, functions = client("sqs", stack), client("lambda", stack)
         queue = queues.create_queue(
             QueueName=f"{self._table}.fifo", Attributes={"FifoQueue": "true"}
         )["QueueUrl"]
@@ -103,8 +103,8 @@ class BareChain:
     """A state machine of `length` tasks, each invoking a function of its own."""
 
     def __init__(self, stack: Stack, length: int) -> None:
-        self._machines = client("stepfunctions", stack.endpoint_url)
-        functions = client("lambda", stack.endpoint_url)
+        self._machines = client("stepfunctions", stack)
+        functions = client("lambda", stack)
         name = f"bench-{uuid.uuid4().hex[:8]}"
         arns = [_function(functions, f"{name}-{index}") for index in range(length)]
         made = self._machines.create_state_machine(

@@ -78,7 +78,7 @@ def enter(stack: Stack) -> None:
     if os.environ.get("ONWARD_RUNS_TABLE", "").startswith("bench-"):
         return
     table = f"bench-{uuid.uuid4().hex[:8]}"
-    client("dynamodb", stack.endpoint_url).create_table(
+    client("dynamodb", stack).create_table(
         TableName=table,
         BillingMode="PAY_PER_REQUEST",
         KeySchema=[
@@ -94,7 +94,7 @@ def enter(stack: Stack) -> None:
         _variables(stack),
         AWS_ENDPOINT_URL=stack.endpoint_url,
         AWS_ACCESS_KEY_ID=ACCOUNT,
-        AWS_SECRET_ACCESS_KEY="local",  # noqa: S106 - the emulator knows no secrets
+        AWS_SECRET_ACCESS_KEY=stack.secret_access_key,
         AWS_DEFAULT_REGION=REGION,
         POWERTOOLS_LOG_LEVEL="CRITICAL",
         ONWARD_RUNS_TABLE=table,
@@ -104,7 +104,7 @@ def enter(stack: Stack) -> None:
 def _variables(stack: Stack) -> dict[str, str]:
     """Return our settings as the stack's functions have them; those of a name are alike."""
     found: dict[str, str] = {}
-    for page in client("lambda", stack.endpoint_url).get_paginator("list_functions").paginate():
+    for page in client("lambda", stack).get_paginator("list_functions").paginate():
         for function in page["Functions"]:
             held = function.get("Environment", {}).get("Variables", {})
             found |= {name: held[name] for name in held if name.startswith("ONWARD_")}

@@ -116,7 +116,7 @@ def _subscribe(socket: ClientConnection, run_id: str) -> None:
 
 def _connection(stack: Stack, run_id: str) -> str:
     """Return the id of the socket that listens to a run."""
-    rows = client("dynamodb", stack.endpoint_url).query(
+    rows = client("dynamodb", stack).query(
         TableName=stack.outputs["CursorsTable"],
         KeyConditionExpression="pk = :pk",
         ExpressionAttributeValues={":pk": {"S": f"RUN#{run_id}"}},

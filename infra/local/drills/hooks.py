@@ -36,7 +36,7 @@ def listening(stage: Stage) -> Iterator[Subscriber]:
 @contextmanager
 def nobody_delivers(stage: Stage) -> Iterator[None]:
     """Hold all deliveries up; what is in their queues at the end of it is lost."""
-    queues, outputs = client("sqs", stage.stack.endpoint_url), stage.stack.outputs
+    queues, outputs = client("sqs", stage.stack), stage.stack.outputs
     with disabled(stage.stack, "NotifyFunction"):
         yield
         for name in ("NotifyQueueUrl", "NotifySlowUrl"):
@@ -46,7 +46,7 @@ def nobody_delivers(stage: Stage) -> Iterator[None]:
 @contextmanager
 def disabled(stack: Stack, output: str) -> Iterator[None]:
     """Let nothing come to a function from its queues or its stream."""
-    functions = client("lambda", stack.endpoint_url)
+    functions = client("lambda", stack)
     found = functions.list_event_source_mappings(FunctionName=stack.outputs[output])
     mappings = [mapping["UUID"] for mapping in found["EventSourceMappings"]]
     for mapping in mappings:
@@ -71,7 +71,7 @@ def synced(stage: Stage, refund: Refund) -> bool:
 def alarm(stage: Stage, output: str) -> str:
     """Return the state of the alarm on a dead-letter queue."""
     queue = stage.stack.outputs[output].rsplit("/", 1)[-1]
-    found: list[dict[str, Any]] = client("cloudwatch", stage.stack.endpoint_url).describe_alarms()[
+    found: list[dict[str, Any]] = client("cloudwatch", stage.stack).describe_alarms()[
         "MetricAlarms"
     ]
     return next(

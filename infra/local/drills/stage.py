@@ -71,7 +71,7 @@ class Stage:
     @cached_property
     def machines(self) -> Any:
         """A Step Functions client, for what somebody with a console could do."""
-        return client("stepfunctions", self.stack.endpoint_url)
+        return client("stepfunctions", self.stack)
 
     def submit(
         self, faults: Mapping[str, Mapping[str, Any]] | None = None, workflow: str = "refund"

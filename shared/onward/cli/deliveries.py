@@ -100,7 +100,7 @@ def _alarms(state: Path) -> list[dict[str, Any]]:
     running = stack.status(state)
     if running is None:
         raise ServiceUnreachable(f"no stack is running in {state}: start one with `onward up`")
-    pages = client("cloudwatch", running.endpoint_url).get_paginator("describe_alarms").paginate()
+    pages = client("cloudwatch", running).get_paginator("describe_alarms").paginate()
     return [
         {
             "about": ", ".join(each["Value"] for each in alarm.get("Dimensions", [])),

@@ -62,7 +62,7 @@ def _local(state: Path) -> Tenants:
     running = stack.status(state)
     if running is None:
         raise ServiceUnreachable(f"no stack is running in {state}: start one with `onward up`")
-    return Tenants(client("dynamodb", running.endpoint_url), running.outputs["RunsTable"])
+    return Tenants(client("dynamodb", running), running.outputs["RunsTable"])
 
 
 def _deployed(table: str) -> Tenants:
