@@ -54,6 +54,9 @@ class Driver(Construct):
                 destination=logs.LogGroup(
                     self,
                     "Log",
+                    # Of groups of this name Step Functions keeps no list in the account's policy
+                    # for log deliveries, which has room for 5,120 characters (AWS guide).
+                    log_group_name=f"/aws/vendedlogs/states/{Stack.of(self).stack_name}-driver",
                     retention=logs.RetentionDays.ONE_MONTH,
                     removal_policy=RemovalPolicy.DESTROY,
                 ),

@@ -46,7 +46,8 @@ class Function(lambda_.Function):
     Its role may write to its own log group and to nothing else until something is granted. Its
     metrics are in the namespace of the stack, so that two stacks in an account do not mix. The
     time-out is in seconds, at most 900 (the Lambda limit). Published versions are kept when a later
-    deployment replaces them: an unfinished run is finished by the version it pinned.
+    deployment replaces them: an unfinished run is finished by the version it pinned. One whose own
+    deployment is rolled back is deleted, or Lambda would publish no second one of the same code.
     """
 
     def __init__(
@@ -86,7 +87,9 @@ class Function(lambda_.Function):
             environment=environment(name, values)
             | {"POWERTOOLS_METRICS_NAMESPACE": Stack.of(scope).stack_name},
             log_group=log_group,
-            current_version_options=lambda_.VersionOptions(removal_policy=RemovalPolicy.RETAIN),
+            current_version_options=lambda_.VersionOptions(
+                removal_policy=RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE
+            ),
         )
         acknowledge(
             self,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Final
 
-from aws_cdk import RemovalPolicy
+from aws_cdk import RemovalPolicy, Stack
 from aws_cdk import aws_apigatewayv2 as gateway
 from aws_cdk import aws_logs as logs
 from aws_cdk.aws_apigatewayv2_integrations import HttpLambdaIntegration
@@ -44,6 +44,7 @@ class Http(Construct):
         self.api: Final = gateway.HttpApi(
             self,
             "Api",
+            api_name=f"{Stack.of(self).stack_name}-http",
             create_default_stage=False,
             default_integration=HttpLambdaIntegration("HttpApi", handler),
         )

@@ -91,7 +91,10 @@ class Live(Construct):
     def __init__(self, scope: Construct, identifier: str) -> None:
         super().__init__(scope, identifier)
         self.api: Final = gateway.WebSocketApi(
-            self, "Api", route_selection_expression="$request.body.action"
+            self,
+            "Api",
+            api_name=f"{Stack.of(self).stack_name}-sockets",
+            route_selection_expression="$request.body.action",
         )
         self.stage: Final = gateway.WebSocketStage(
             self,

@@ -6,24 +6,24 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from aws_cdk import Stack
+from aws_cdk import Environment, Stack
 from aws_cdk import aws_lambda as lambda_
-from onward.settings import Settings
 
 from infra import bundle
 from infra.alarms import Alarms
+from infra.context import read_context
 from infra.dashboard import Dashboard
 from infra.driver import Driven, Driver
-from infra.function import ARCHITECTURE, RUNTIME, Function, Package, let_invoke
+from infra.function import ARCHITECTURE, RUNTIME, Function, Package
 from infra.http import TIMEOUT as HTTP_TIMEOUT
 from infra.http import Http
-from infra.live import MESSAGE_TIMEOUT, PUSH_TIMEOUT, Handlers, Live, Wakes, let_follow_runs
-from infra.models import let_ask
+from infra.live import MESSAGE_TIMEOUT, PUSH_TIMEOUT, Handlers, Live, Wakes
 from infra.outbox import NOTIFY_TIMEOUT, START_TIMEOUT, Outbox
 from infra.outputs import write_outputs
 from infra.patrol import TIMEOUT as PATROL_TIMEOUT
 from infra.patrol import Patrol
 from infra.state import State
+from infra.wiring import connect, grant
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -42,21 +42,23 @@ STEP_MEMORY: Final = 1769
 
 
 class OnwardStack(Stack):
-    """Onward in one stack.
-
-    Context: `onward:drills` ("1" lets tools inject faults), `onward:state` ("destroy" deletes the
-    data together with the stack), `onward:layer` ("none" where the functions find their
-    dependencies in the environment, or the path of an archive that was built elsewhere),
-    `onward:model` (ids of Bedrock models or inference profiles, separated by commas; without any,
-    workflows follow rules), `onward:local-endpoints` ("1" lets webhooks go to private addresses),
-    `onward:retention-days` (how long logs and checkpoints are kept after the end; without, for
-    ever), `onward:email` (who is told of alarms; AWS asks them to confirm).
-    """
+    """Onward in one stack, as its context says."""
 
     def __init__(self, scope: Construct, identifier: str) -> None:
-        super().__init__(scope, identifier)
+        self.context: Final = read_context(scope.node)
+        super().__init__(
+            scope,
+            identifier,
+            stack_name=self.context.stack_name,
+            env=Environment(
+                account=self.context.account or None, region=self.context.region or None
+            ),
+            tags=self.context.tag_pairs,
+            termination_protection=self.context.protects,
+        )
+        keep, protect = self.context.keeps_data, self.context.protects
         self.functions: Final[list[Function]] = []
-        self.state: Final = State(self, "State", keep=self._context("state") != "destroy")
+        self.state: Final = State(self, "State", keep=keep, protect=protect)
         self.outbox: Final = Outbox(self, "Outbox")
         self.wakes: Final = Wakes(self, "Wakes")
         self.live: Final = Live(self, "Sockets")
@@ -68,7 +70,41 @@ class OnwardStack(Stack):
         self.driver: Final = Driver(self, "Driver", self.driven)
         self.version: Final = self.driven.execute_step.current_version.function_arn
         self.patrol: Final = Patrol(self, "Rounds")
-        self.patrol_function: Final = self._function(
+        self.patrol_function: Final = self._patrol_function()
+        self.http_api: Final = self._http_api()
+        self.start_run: Final = self._start_run()
+        self.publish_outbox: Final = self._publish_outbox()
+        self.notify: Final = self._notify()
+        self.sockets: Final = self._socket_functions()
+        self.push_events: Final = self._push_events()
+        self.http: Final = Http(self, "Http", self.http_api)
+        connect(self)
+        grant(self)
+        self.alarms: Final = Alarms(self, "Alarms", email=self.context.email)
+        self.dashboard: Final = Dashboard(self, "Dashboard")
+        self._watch()
+        write_outputs(self)
+
+    def _driven(self) -> Driven:
+        return Driven(
+            execute_step=self._function(
+                "execute_step",
+                self._catalogue()
+                | self._ending()
+                | {
+                    "model_id": self.context.model,
+                    "sandbox_function": self.run_sandbox.function_arn,
+                },
+                timeout=STEP_TIMEOUT,
+                memory=STEP_MEMORY,
+            ),
+            recover=self._function("recover", self._ending(), timeout=60),
+            settle=self._function("settle", self._ending(), timeout=60),
+            park=self._function("park", self._data(), timeout=60),
+        )
+
+    def _patrol_function(self) -> Function:
+        return self._function(
             "patrol",
             self._ending()
             | {
@@ -76,11 +112,13 @@ class OnwardStack(Stack):
                 "start_queue_url": self.outbox.start.queue_url,
                 "cursors_table": self.state.cursors.table_name,
                 "patrol_parameter": self.patrol.interval.parameter_name,
-                "retention_days": self._context("retention-days") or "0",
+                "retention_days": self.context.retention_days or "0",
             },
             timeout=PATROL_TIMEOUT,
         )
-        self.http_api: Final = self._function(
+
+    def _http_api(self) -> Function:
+        return self._function(
             "http_api",
             self._catalogue()
             | self._ending()
@@ -94,12 +132,16 @@ class OnwardStack(Stack):
             },
             timeout=HTTP_TIMEOUT,
         )
-        self.start_run: Final = self._function(
+
+    def _start_run(self) -> Function:
+        return self._function(
             "start_run",
             self._data() | {"driver_arn": self.driver.machine.state_machine_arn},
             timeout=START_TIMEOUT,
         )
-        self.publish_outbox: Final = self._function(
+
+    def _publish_outbox(self) -> Function:
+        return self._function(
             "publish_outbox",
             {
                 "start_queue_url": self.outbox.start.queue_url,
@@ -110,7 +152,9 @@ class OnwardStack(Stack):
             },
             timeout=30,
         )
-        self.notify: Final = self._function(
+
+    def _notify(self) -> Function:
+        return self._function(
             "notify",
             {
                 "runs_table": self.state.runs.table_name,
@@ -120,8 +164,9 @@ class OnwardStack(Stack):
             },
             timeout=NOTIFY_TIMEOUT,
         )
-        self.sockets: Final = self._socket_functions()
-        self.push_events: Final = self._function(
+
+    def _push_events(self) -> Function:
+        return self._function(
             "push_events",
             {
                 "runs_table": self.state.runs.table_name,
@@ -131,31 +176,6 @@ class OnwardStack(Stack):
                 "socket_url": self.live.stage.url,
             },
             timeout=PUSH_TIMEOUT,
-        )
-        self.http: Final = Http(self, "Http", self.http_api)
-        self.alarms: Final = Alarms(self, "Alarms", email=self._context("email"))
-        self.dashboard: Final = Dashboard(self, "Dashboard")
-        self._connect()
-        self._grant()
-        self._watch()
-        write_outputs(self)
-
-    def _driven(self) -> Driven:
-        return Driven(
-            execute_step=self._function(
-                "execute_step",
-                self._catalogue()
-                | self._ending()
-                | {
-                    "model_id": self._context("model"),
-                    "sandbox_function": self.run_sandbox.function_arn,
-                },
-                timeout=STEP_TIMEOUT,
-                memory=STEP_MEMORY,
-            ),
-            recover=self._function("recover", self._ending(), timeout=60),
-            settle=self._function("settle", self._ending(), timeout=60),
-            park=self._function("park", self._data(), timeout=60),
         )
 
     def _socket_functions(self) -> Handlers:
@@ -192,11 +212,11 @@ class OnwardStack(Stack):
         }
 
     def _local_endpoints(self) -> str:
-        return "1" if self._context("local-endpoints") == "1" else "0"
+        return "1" if self.context.local_endpoints == "1" else "0"
 
     def _catalogue(self) -> dict[str, str]:
         return self._data() | {
-            "drills": "1" if self._context("drills") == "1" else "0",
+            "drills": "1" if self.context.drills == "1" else "0",
             "idempotency_table": self.state.idempotency.table_name,
         }
 
@@ -209,7 +229,7 @@ class OnwardStack(Stack):
             return Package(code=asset, layers=self._layers())
 
     def _layers(self) -> Sequence[lambda_.ILayerVersion]:
-        chosen = self._context("layer")
+        chosen = self.context.layer
         if chosen == "none":
             return []
         if chosen:
@@ -227,46 +247,6 @@ class OnwardStack(Stack):
             )
         ]
 
-    def _connect(self) -> None:
-        self.outbox.publish(self.state.runs, self.publish_outbox)
-        self.outbox.consume(self.start_run)
-        self.outbox.deliver(self.notify)
-        driven = self.driven
-        ending = (driven.execute_step, driven.recover, driven.settle, self.patrol_function)
-        self.outbox.let_wake(self.http_api, *ending)
-        self.outbox.let_redrive(self.http_api)
-        self.driver.let_start(self.start_run)
-        self.driver.let_look_after(self.patrol_function)
-        self.driver.let_answer(self.http_api)
-        self.driver.let_answer(self.patrol_function)
-        self.outbox.start.grant_send_messages(self.patrol_function)
-        self.patrol.call(self.patrol_function, self.driver)
-        self.live.route(self.sockets)
-        self.live.let_post(self.sockets.message, self.push_events)
-        self.live.let_hang_up(self.push_events)
-        self.wakes.consume(self.push_events)
-        for waker in (self.publish_outbox, self.sockets.message, self.http_api, *ending):
-            self.wakes.queue.grant_send_messages(waker)
-
-    def _grant(self) -> None:
-        driven = self.driven
-        # Whoever decides may have to resolve a step's input, and to keep it if it is large.
-        deciding = (driven.execute_step, driven.recover, driven.settle, driven.park)
-        self.state.let_commit(self.http_api, self.start_run, self.patrol_function, *deciding)
-        self.state.let_list(self.http_api)
-        self.state.let_find_due(self.patrol_function, self.http_api)
-        self.state.let_read(self.publish_outbox)
-        self.state.let_mark_deliveries(self.notify)
-        self.state.let_store(self.http_api, self.patrol_function, *deciding)
-        self.state.let_fetch(self.start_run)
-        self.state.let_remember(self.http_api, driven.execute_step)
-        let_follow_runs(self.state, self.sockets, self.push_events)
-        self.state.let_follow(self.http_api, "Put")
-        self.state.let_follow(self.patrol_function, "Query")
-        let_ask(driven.execute_step, Settings(model_id=self._context("model")).model_names)
-        let_invoke(driven.execute_step, self.run_sandbox)
-        let_invoke(self.http_api, self.patrol_function)
-
     def _watch(self) -> None:
         self.alarms.watch(self)
         self.dashboard.show_runs()
@@ -278,6 +258,3 @@ class OnwardStack(Stack):
         outbox, wakes = self.outbox, self.wakes
         busy = (outbox.start, outbox.notify, outbox.notify_slow, wakes.queue)
         return (*busy, *outbox.dead_letters, wakes.dead)
-
-    def _context(self, name: str) -> str:
-        return str(self.node.try_get_context(f"onward:{name}") or "")

@@ -44,11 +44,16 @@ _STRING: Final = dynamodb.AttributeType.STRING
 
 
 class State(Construct):
-    """Three tables and a bucket. With `keep` they survive the destruction of the stack."""
+    """Three tables and a bucket. With `keep` they survive the destruction of the stack.
 
-    def __init__(self, scope: Construct, identifier: str, *, keep: bool) -> None:
+    Not the rollback of the deployment that made them: they hold nothing yet, and would be left
+    over. With `protect` nobody can delete a table, not even by name, nor can a rollback.
+    """
+
+    def __init__(self, scope: Construct, identifier: str, *, keep: bool, protect: bool) -> None:
         super().__init__(scope, identifier)
-        self._removal = RemovalPolicy.RETAIN if keep else RemovalPolicy.DESTROY
+        self._removal = RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE if keep else RemovalPolicy.DESTROY
+        self._protect = protect
         self.runs: Final = self._runs_table()
         self.idempotency: Final = dynamodb.Table(
             self,
@@ -58,6 +63,7 @@ class State(Construct):
             billing_mode=dynamodb.BillingMode.PAY_PER_REQUEST,
             point_in_time_recovery_specification=_recovery(),
             removal_policy=self._removal,
+            deletion_protection=self._protect,
         )
         self.cursors: Final = self._cursors_table()
         self.artifacts: Final = self._artifacts_bucket()
@@ -135,6 +141,7 @@ class State(Construct):
             billing_mode=dynamodb.BillingMode.PAY_PER_REQUEST,
             point_in_time_recovery_specification=_recovery(),
             removal_policy=self._removal,
+            deletion_protection=self._protect,
         )
 
     def _runs_table(self) -> dynamodb.Table:
@@ -148,6 +155,7 @@ class State(Construct):
             billing_mode=dynamodb.BillingMode.PAY_PER_REQUEST,
             point_in_time_recovery_specification=_recovery(),
             removal_policy=self._removal,
+            deletion_protection=self._protect,
         )
         # Never `seq`: it moves with every step, and each move would write to the index as well.
         table.add_global_secondary_index(

@@ -30,6 +30,7 @@ def assembled(tmp_path_factory: pytest.TempPathFactory) -> Assemble:
     from aws_cdk import App, Validations
     from cdk_nag import AwsSolutionsChecks
 
+    from infra.context import key_of
     from infra.stack import OnwardStack
 
     flags = json.loads((ROOT / "cdk.json").read_text())["context"]
@@ -37,7 +38,7 @@ def assembled(tmp_path_factory: pytest.TempPathFactory) -> Assemble:
     @cache
     def made(**values: str) -> Path:
         given = {"layer": str(stand_in(tmp_path_factory.mktemp("layer"), "one"))} | values
-        context = flags | {f"onward:{name}": value for name, value in given.items()}
+        context = flags | {key_of(name): value for name, value in given.items()}
         directory = tmp_path_factory.mktemp("assembly")
         app = App(context=context, outdir=str(directory))
         OnwardStack(app, "Onward")

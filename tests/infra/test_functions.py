@@ -69,7 +69,7 @@ def test_every_function_runs_the_layers_python(template: Template) -> None:
 def test_a_published_version_is_kept(template: Template) -> None:
     """A run is finished by the version it pinned, also after that version left the template."""
     (version,) = of_type(template, "Lambda::Version").values()
-    assert version["DeletionPolicy"] == "Retain"
+    assert version["DeletionPolicy"] == "RetainExceptOnCreate"
     assert version["UpdateReplacePolicy"] == "Retain"
 
 

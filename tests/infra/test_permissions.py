@@ -8,7 +8,7 @@ from typing import Any
 import onward
 import pytest
 
-from tests.infra.conftest import Synthesise, Template, of_type, target
+from tests.infra.conftest import Template, of_type, target
 
 DRIVEN = ("ExecuteStep", "Recover", "Settle", "Park")
 ANYTHING = {
@@ -208,17 +208,6 @@ def test_storage_and_queues_refuse_plain_connections(template: Template, kind: s
             and statement["Condition"].get("Bool") == {"aws:SecureTransport": "false"}
         ]
         assert denials
-
-
-@pytest.mark.parametrize(("state", "policy"), [("", "Retain"), ("destroy", "Delete")])
-def test_data_outlives_the_stack_unless_asked(
-    synthesise: Synthesise, state: str, policy: str
-) -> None:
-    """Destroying the stack leaves runs, records and artifacts where they are."""
-    template = synthesise(state=state)
-    for kind in ("DynamoDB::Table", "S3::Bucket"):
-        for resource in of_type(template, kind).values():
-            assert resource["DeletionPolicy"] == policy
 
 
 def test_tables_can_be_brought_back(template: Template) -> None:

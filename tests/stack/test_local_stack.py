@@ -135,6 +135,46 @@ def test_a_failed_deployment_says_why_and_a_good_one_may_follow(
         emulator.stop(state)
 
 
+def breaking(good: Path, bad: Path, last: str) -> Path:
+    """Copy an assembly that fails once a resource whose name begins so is there."""
+    shutil.copytree(good, bad)
+    path = bad / "Onward.template.json"
+    template = json.loads(path.read_text())
+    template["Resources"]["Wrong"] = {
+        "Type": "AWS::SSM::Parameter",
+        "Properties": {"Name": "/taken", "Type": "String", "Value": "x"},
+        "DependsOn": [name for name in template["Resources"] if name.startswith(last)],
+    }
+    assert template["Resources"]["Wrong"]["DependsOn"]
+    path.write_text(json.dumps(template))
+    return bad
+
+
+def test_a_deployment_that_was_rolled_back_can_be_repeated(tmp_path: Path) -> None:
+    """At the first one and at an update, once a version was published: Lambda publishes no second.
+
+    With `Retain` alone the version would outlast the rollback, and stand in the way for ever.
+    """
+    first, second = (assembly.synthesise(drills=drills) for drills in (False, True))
+    version, state = "ExecuteStepCurrentVersion", tmp_path / "state"
+    state.mkdir()
+    here = emulator.start(state, free_port())
+    client("ssm", here).put_parameter(Name="/taken", Value="x", Type="String")
+    versions = client("lambda", here).list_versions_by_function
+    try:
+        for number, good in enumerate((first, second), start=1):
+            with pytest.raises(DeploymentFailed, match=r"ROLLBACK_COMPLETE\n.*Wrong: .*exists"):
+                deploy(breaking(good, tmp_path / f"bad{number}", version), here)
+
+            outputs = deploy(good, here)
+
+            published = versions(FunctionName=outputs["ExecuteStepFunction"])["Versions"]
+            assert len([v for v in published if v["Version"] != "$LATEST"]) == number
+            assert len(client("dynamodb", here).list_tables()["TableNames"]) == 3
+    finally:
+        emulator.stop(state)
+
+
 def hang(good: Path, bad: Path, here: Address) -> None:
     """Begin a deployment that waits for a signal nobody sends."""
     shutil.copytree(good, bad)

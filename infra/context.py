@@ -1,0 +1,110 @@
+"""What is chosen at synthesis: `-c onward:<key>=<value>`, or the same keys in cdk.json."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from constructs import Node
+
+PREFIX: Final = "onward:"
+
+_STAGE: Final = re.compile(r"[A-Za-z][A-Za-z0-9-]{0,31}|")
+_SWITCH: Final = re.compile(r"[01]?")
+_NUMBER: Final = re.compile(r"[0-9]{0,9}")
+_FORMS: Final = {
+    "stage": _STAGE,
+    "protect": _SWITCH,
+    "drills": _SWITCH,
+    "local_endpoints": _SWITCH,
+    "retention_days": _NUMBER,
+    "state": re.compile(r"destroy|keep|"),
+    "tags": re.compile(r"([^=,]+=[^=,]*(,[^=,]+=[^=,]*)*)?"),
+}
+"""What a value must look like, where not everything is as good as everything else."""
+
+
+class ContextRefused(ValueError):
+    """A context key is unknown, or its value is not of its form; the text names it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Context:
+    """A field is a key of the context, with `-` for `_`. Empty is the default.
+
+    `stage`: the stack is called `Onward-<stage>`, so that several live in one account.
+    `account`, `region`: where it is deployed to; without, where the credentials point.
+    `tags`: `key=value,key=value`, on everything that can be tagged.
+    `protect`: "1" protects stack and tables from deletion; to be set once the first deployment
+    stands, for a protected table cannot be rolled back.
+    `state`: "destroy" deletes the data together with the stack.
+    `email`: who is told of alarms; AWS asks them to confirm.
+    `retention_days`: how long logs and checkpoints are kept after the end; without, for ever.
+    `model`: ids of Bedrock models or inference profiles, separated by commas; without any,
+    workflows follow rules.
+    `layer`: "none" where the functions find their dependencies in the environment, or the path of
+    an archive that was built elsewhere.
+    `drills`: "1" lets tools inject faults.
+    `local_endpoints`: "1" lets webhooks go to private addresses.
+    """
+
+    stage: str = ""
+    account: str = ""
+    region: str = ""
+    tags: str = ""
+    protect: str = ""
+    state: str = ""
+    email: str = ""
+    retention_days: str = ""
+    model: str = ""
+    layer: str = ""
+    drills: str = ""
+    local_endpoints: str = ""
+
+    def __post_init__(self) -> None:
+        for name, form in _FORMS.items():
+            if not form.fullmatch(value := getattr(self, name)):
+                raise ContextRefused(f"{key_of(name)}={value!r}: must match {form.pattern}")
+        if self.protect == "1" and self.state == "destroy":
+            raise ContextRefused(f"{key_of('protect')}=1 forbids {key_of('state')}=destroy")
+
+    @property
+    def stack_name(self) -> str:
+        """The name of the stack; everything that an account has once is called after it."""
+        return f"Onward-{self.stage}" if self.stage else "Onward"
+
+    @property
+    def tag_pairs(self) -> dict[str, str]:
+        """Keys and values of the tags."""
+        pairs = (tag.split("=", 1) for tag in self.tags.split(",") if tag)
+        return {key.strip(): value.strip() for key, value in pairs}
+
+    @property
+    def keeps_data(self) -> bool:
+        """Whether tables and bucket outlive the stack."""
+        return self.state != "destroy"
+
+    @property
+    def protects(self) -> bool:
+        """Whether stack and tables refuse to be deleted."""
+        return self.protect == "1"
+
+
+def key_of(name: str) -> str:
+    """Return the context key of a field."""
+    return PREFIX + name.replace("_", "-")
+
+
+def read_context(node: Node) -> Context:
+    """Return what was given to an app; raises ContextRefused on a key that is not ours."""
+    given: dict[str, Any] = {
+        key: value for key, value in node.get_all_context().items() if key.startswith(PREFIX)
+    }
+    known = {key_of(field.name): field.name for field in fields(Context)}
+    if unknown := sorted(given.keys() - known.keys()):
+        raise ContextRefused(
+            f"unknown context {', '.join(unknown)}; there are {', '.join(sorted(known))}"
+        )
+    return Context(**{known[key]: str(value or "") for key, value in given.items()})
