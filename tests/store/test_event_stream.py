@@ -160,3 +160,19 @@ def test_no_text_breaks_a_frame(acme: Caller, journey: Journey, dynamodb: Any) -
     )
     _, frame = frames(acme.get(PATH, STREAM))
     assert said == json.loads(frame["data"])["data"]["note"]
+
+
+@pytest.mark.parametrize("accept", [{}, STREAM])
+def test_a_reader_ahead_of_the_log_is_sent_to_the_snapshot(
+    acme: Caller, journey: Journey, dynamodb: Any, accept: dict[str, str]
+) -> None:
+    """410 with where the log stands, ended or not; never a 204, which is for good."""
+    journey.move(Begin())
+    for _ in range(2):
+        reply = acme.get(PATH, accept | {"Last-Event-ID": str(journey.run.seq + 6)}, wait="20")
+        assert (410, "cursor_expired", journey.run.seq) == (
+            reply.status,
+            reply.body["code"],
+            reply.body["as_of_seq"],
+        )
+        end(dynamodb, journey)

@@ -8,7 +8,7 @@ import pytest
 from onward.app.replay_events import MAX_WAIT, replay_events
 from onward.app.service import Service
 from onward.aws import keys
-from onward.domain.errors import RunNotFound
+from onward.domain.errors import CursorExpired, RunNotFound
 from onward.domain.model import Payload
 from onward.domain.protocol import Complete
 
@@ -132,10 +132,25 @@ def test_a_page_may_be_newer_than_the_run_row(
     assert (5, 5) == (found["next_after"], found["as_of_seq"])
 
 
-def test_a_position_past_the_log_waits_for_it(service: Service, made: Journey) -> None:
-    """It stays where it is: nothing before it is delivered again."""
-    found = page(service, 99, wait=1)
-    assert ([], 99, 3) == (found["events"], found["next_after"], found["as_of_seq"])
+@pytest.mark.parametrize("wait", [0, 20])
+@pytest.mark.parametrize("ended", [False, True])
+def test_a_position_beyond_the_log_is_told_so(
+    service: Service, made: Journey, time: Time, *, ended: bool, wait: int
+) -> None:
+    """Six events of the future: at once, and never that the run has ended without its events."""
+    if ended:
+        made.move(Complete("s1", 1, DONE))
+        made.move(Complete("s2", 1, DONE))
+    with pytest.raises(CursorExpired) as beyond:
+        page(service, made.run.seq + 6, wait=wait)
+    assert (made.run.seq, []) == (beyond.value.as_of_seq, time.naps)
+    assert page(service, made.run.seq)["ended"] is ended
+
+
+def test_a_log_that_grows_to_a_position_has_it(service: Service, made: Journey) -> None:
+    """Whoever was a step ahead of a row that was read late is not sent away."""
+    made.move(Complete("s1", 1, DONE))
+    assert [5] == seqs(page(service, 4))
 
 
 def test_every_read_is_consistent(service: Service, made: Journey, dynamodb: Any) -> None:

@@ -146,6 +146,19 @@ def test_watch_takes_the_pages_of_an_ended_run_to_the_last(
     assert len(list(client(script).watch("run_1"))) == 4
 
 
+def test_watch_goes_on_where_the_log_stands_when_it_was_ahead_of_it(
+    client: Callable[[Script], Onward],
+) -> None:
+    """A position of another log, as after a restore: no event is waited for that cannot come."""
+    expired = problem(410, "cursor_expired", detail="the log ends before", as_of_seq=3)
+    script = Script([expired, page(4, 5, ended=True)])
+
+    events = list(client(script).watch("run_1", 9))
+
+    assert [4, 5] == [int(event["sequence"]) for event in events]
+    assert ["9", "3"] == [request.url.params["after"] for request in script.asked]
+
+
 def test_watch_gives_up_after_its_patience(
     client: Callable[[Script], Onward], clock: Clock
 ) -> None:

@@ -169,6 +169,7 @@ def test_what_a_frame_asks_for(frame: str, sign: Sign) -> None:
         json.dumps({"type": "subscribed", "as_of_seq": None, "reconnect_by": LATER}),
         json.dumps({"type": "pong"}),
         json.dumps({"type": "snapshot"}),
+        json.dumps({"type": "snapshot", "as_of_seq": None}),
         json.dumps({"type": "error", "code": "bad_request"}),
         json.dumps({"type": "error", "code": [], "message": "odd"}),
     ],
@@ -194,7 +195,6 @@ def test_a_socket_is_left_before_the_gateway_cuts_it() -> None:
     [
         ({"type": "error", "code": "run_not_found", "message": "none"}, 404),
         ({"type": "error", "code": "bad_request", "message": "bad"}, 400),
-        ({"type": "snapshot", "run": {}, "as_of_seq": 7}, 410),
     ],
 )
 def test_what_the_service_refuses_is_raised(frame: dict[str, Any], status: int) -> None:
@@ -202,3 +202,23 @@ def test_what_the_service_refuses_is_raised(frame: dict[str, Any], status: int) 
     with pytest.raises(OnwardProblem) as refused:
         Feed("run_1", 0).take(json.dumps(frame))
     assert status == refused.value.status
+
+
+@pytest.mark.parametrize("position", [0, 99])
+def test_a_snapshot_says_where_the_log_goes_on(position: int) -> None:
+    """Behind what is kept no longer, and from the end of a log that is shorter than was known."""
+    feed = Feed("run_1", position)
+    state = {"type": "snapshot", "run": {}, "as_of_seq": 7}
+    assert Sign.LOOK is feed.take(json.dumps(state))
+    assert not isinstance(feed.take(sent(8)), Sign)
+    assert 8 == feed.position
+
+
+@pytest.mark.parametrize(("code", "seq"), [("cursor_expired", None), ("run_not_found", 7)])
+def test_what_names_no_other_position_is_raised(code: str, seq: int | None) -> None:
+    """Nobody asks the same question for ever."""
+    problem = OnwardProblem(code, 410, "no", as_of_seq=seq)
+    with pytest.raises(OnwardProblem, match=code):
+        Feed("run_1", 9).refused(problem)
+    with pytest.raises(OnwardProblem):
+        Feed("run_1", 7).refused(problem)

@@ -28,7 +28,9 @@ def replay_events(
     With `wait` (seconds) an empty page is held until there is something in it, the run has
     ended, or the time is up. `ended`: the run is over and this page reaches the end of its log.
     The page ends before an event that is not visible yet, so no position skips one. Raises
-    RunNotFound, or CursorExpired for a position before what is kept of the log.
+    RunNotFound, or CursorExpired, which bears the run's `seq`, for a position before what is kept
+    of the log or beyond its end: whoever stands there knows another log (a table that was
+    restored), and would wait for its events for ever.
     """
     until = service.clock() + wait
     pause = _FIRST_PAUSE
@@ -46,9 +48,14 @@ def replay_events(
 def read_log(service: Reading, run: Run, after: int, limit: int) -> list[Event]:
     """Return the dense events after `after`: what is behind every page and every socket.
 
-    Raises CursorExpired for a position before what is kept of the log.
+    `run` was read after whoever asks got to know the position, and consistently: a row that
+    stands behind the position proves that the log ends before it. Raises CursorExpired there, and
+    for a position before what is kept of the log.
     """
-    if run.seq <= after:
+    if after > run.seq:
+        text = f"the log ends before this position; the run stands at {run.seq}"
+        raise CursorExpired(text, run.seq)
+    if run.seq == after:
         return []
     if is_expired(run, service.clock()):
         text = f"the events are no longer kept; the run stands at {run.seq}"

@@ -11,7 +11,7 @@ import httpx
 from websockets.asyncio.client import connect
 from websockets.exceptions import WebSocketException
 
-from onward.client.errors import ClientError, ServiceUnreachable
+from onward.client.errors import ClientError, OnwardProblem, ServiceUnreachable
 from onward.client.feed import QUIET_SECONDS, Feed, Sign, Turns, address, whole
 from onward.client.follow import NOT_OPENED, OPEN_SECONDS, proxy
 from onward.client.wire import (
@@ -103,7 +103,7 @@ class AsyncOnward:
         """Yield every event after `after` once and in order, and end with the run.
 
         Over sockets, and by long polling where there is none; `patience` is how many seconds in a
-        row the service may be away.
+        row the service may be away. Where the log has nothing behind `after`, as `Onward.watch`.
         """
         feed, turns = Feed(run_id, after), Turns(self._back_off)
         while not feed.ended:
@@ -171,7 +171,12 @@ class AsyncOnward:
             return
 
     async def _look(self, feed: Feed, wait: float, patience: float) -> list[Event]:
-        return feed.read(await self._page(feed.run_id, feed.position, wait, patience))
+        try:
+            page = await self._page(feed.run_id, feed.position, wait, patience)
+        except OnwardProblem as problem:
+            feed.refused(problem)
+            return []
+        return feed.read(page)
 
     async def _whole(self, feed: Feed, event: Event, patience: float) -> Event:
         if "data" in event:

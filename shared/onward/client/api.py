@@ -130,7 +130,8 @@ class Onward:
 
         Events come over a socket as they are committed, by long polling where there is none. A
         lost connection is taken up again from the last event; `patience` is how many seconds in
-        a row the service may be away.
+        a row the service may be away. Where the log is not kept behind `after`, or ends before
+        it, the events from now on are what there is: `get` has the state up to then.
         """
         from onward.client.feed import Feed
         from onward.client.follow import Follower

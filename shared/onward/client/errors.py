@@ -30,14 +30,16 @@ class OnwardProblem(ClientError):
         errors: Sequence[Fault] = (),
         *,
         retryable: bool = False,
+        as_of_seq: int | None = None,
     ) -> None:
-        """Keep the problem document's members."""
+        """Keep the problem document's members; `as_of_seq`: where a log can be taken up again."""
         super().__init__(f"{code}: {detail}")
         self.code = code
         self.status = status
         self.detail = detail
         self.errors = list(errors)
         self.retryable = retryable
+        self.as_of_seq = as_of_seq
 
 
 class ServiceUnreachable(ClientError):

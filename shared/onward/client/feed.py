@@ -73,7 +73,7 @@ class Feed:
 
         What is no frame of ours, such as the gateway's "Internal server error" or the words of a
         handler that died, says that something went wrong on the way: it asks for another socket.
-        Raises OnwardProblem for what the service refuses, and where it has no events any more.
+        Raises OnwardProblem for what the service refuses.
         """
         self.pinged = False
         try:
@@ -99,8 +99,8 @@ class Feed:
             self.heard = True
             return Sign.LOOK
         if kind == "snapshot":
-            seq = frame["as_of_seq"]
-            raise OnwardProblem("cursor_expired", 410, f"the log can be taken up again at {seq}")
+            self.take_up(int(frame["as_of_seq"]))
+            return Sign.LOOK
         if kind == "error":
             status = _STATUS.get(frame["code"], 400)
             raise OnwardProblem(frame["code"], status, frame["message"])
@@ -113,6 +113,21 @@ class Feed:
             return False
         self.position = sequence
         return True
+
+    def take_up(self, seq: int) -> None:
+        """Go on behind `seq`: the log has no events behind the position, which is another log's.
+
+        What happened in between is in the snapshot (`get`) and nowhere else.
+        """
+        self.position = seq
+        self.heard = True
+
+    def refused(self, problem: OnwardProblem) -> None:
+        """Go on where a page was refused with 410; raises the problem if that is no help."""
+        seq = problem.as_of_seq
+        if problem.code != "cursor_expired" or seq is None or seq == self.position:
+            raise problem
+        self.take_up(seq)
 
     def read(self, page: Page) -> list[Event]:
         """Return what is new on a page, and learn whether that is all there will ever be."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from websockets.exceptions import WebSocketException
 from websockets.sync.client import connect
 
-from onward.client.errors import ClientError
+from onward.client.errors import ClientError, OnwardProblem
 from onward.client.feed import QUIET_SECONDS, Feed, Sign, Turns, address, whole
 
 if TYPE_CHECKING:
@@ -111,7 +111,12 @@ class Follower:
     def _look(self, wait: float) -> Iterator[Event]:
         """Yield what a page has, and learn whether that is all there will ever be."""
         feed = self._feed
-        yield from feed.read(self._page(feed.position, wait))
+        try:
+            page = self._page(feed.position, wait)
+        except OnwardProblem as problem:
+            feed.refused(problem)
+            return
+        yield from feed.read(page)
 
     def _whole(self, event: Event) -> Event:
         """Return an event with its data, which a frame only names where it is large."""

@@ -193,7 +193,13 @@ def problem_of(answer: httpx.Response) -> OnwardProblem:
         ),
         errors=_faults(document.get("errors")),
         retryable=bool(document.get("retryable", False)),
+        as_of_seq=_position(document.get("as_of_seq")),
     )
+
+
+def _position(seq: Any) -> int | None:
+    """Return the position of a log that an answer names, if it names one."""
+    return seq if isinstance(seq, int) and not isinstance(seq, bool) and seq >= 0 else None
 
 
 def _faults(errors: Any) -> list[Fault]:
