@@ -13,7 +13,7 @@ from importlib import import_module
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Final
 
-from infra.local import formation, queues
+from infra.local import formation, hops, queues
 from infra.local.starts import Starts
 from infra.local.streams import Poller
 
@@ -49,8 +49,11 @@ def apply() -> None:
     runtime: Any = import_module("ministack.core.lambda_runtime")
     machines: Any = import_module("ministack.services.stepfunctions")
     dynamodb: Any = import_module("ministack.services.dynamodb")
-    formation.apply(import_module("ministack.services.cloudformation.provisioners"))
-    queues.apply(lambda_service, import_module("ministack.services.sqs"))
+    sqs: Any = import_module("ministack.services.sqs")
+    provisioners: Any = import_module("ministack.services.cloudformation.provisioners")
+    formation.apply(provisioners)
+    queues.apply(lambda_service, sqs)
+    hops.apply(lambda_service, sqs, provisioners)
     _stop_waiting_for_logs(runtime)
     _fail_alone(runtime)
     _tell_error_types(lambda_service)

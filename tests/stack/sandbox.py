@@ -46,7 +46,7 @@ class Sandbox:
 
     def start(self) -> None:
         """Start it, the first time or again."""
-        here = emulator.start(self.state, emulator.free_port())
+        here = self.emulator = emulator.start(self.state, emulator.free_port())
         self.secret_access_key = here.secret_access_key
         self.functions = client("lambda", here)
         self.machines = client("stepfunctions", here)

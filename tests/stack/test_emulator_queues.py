@@ -7,9 +7,11 @@ import time
 import uuid
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from infra.local.deploy import client
 from tests.stack.sandbox import Sandbox, until
 from tests.stack.test_emulator_facts import NOTE
 
@@ -25,6 +27,25 @@ def handler(event, context):
     note(os.environ["AWS_LAMBDA_FUNCTION_NAME"], "end:" + body["name"])
     if body.get("fails"):
         return {"batchItemFailures": [{"itemIdentifier": record["messageId"]}]}
+    return {"batchItemFailures": []}
+"""
+)
+
+ROUND = (
+    NOTE
+    + """
+import boto3, json
+sqs = boto3.client("sqs")
+def handler(event, context):
+    (record,) = event["Records"]
+    name = os.environ["AWS_LAMBDA_FUNCTION_NAME"]
+    note(name, "hop")
+    body = json.loads(record["body"])
+    if body["left"]:
+        body = json.dumps({"left": body["left"] - 1})
+        entry = {"Id": "a", "MessageBody": body, "MessageGroupId": "g",
+                 "MessageDeduplicationId": context.aws_request_id}
+        sqs.send_message_batch(QueueUrl=os.environ["QUEUE"], Entries=[entry])
     return {"batchItemFailures": []}
 """
 )
@@ -125,3 +146,57 @@ def test_nothing_is_lost_while_others_are_deleted(sandbox: Sandbox) -> None:
         list(pool.map(lambda n: fifo.send(f"g{n % 20}", f"m{n}"), range(200)))
 
     until(lambda: len({n for n in fifo.noted() if n.startswith("end:m")}) == 200, seconds=60)
+
+
+def going_round(sandbox: Sandbox, times: int, *, allowed: bool, **attributes: str) -> str:
+    """A function that puts its message back into its own queue so many times; return its name."""
+    url, arn = fifo_queue(sandbox, **attributes)
+    function = sandbox.function(ROUND, QUEUE=url, AWS_ENDPOINT_URL=sandbox.emulator.endpoint)
+    name = function.rsplit(":", 1)[-1]
+    if allowed:
+        sandbox.functions.put_function_recursion_config(FunctionName=name, RecursiveLoop="Allow")
+    sandbox.functions.create_event_source_mapping(
+        EventSourceArn=arn, FunctionName=function, BatchSize=1
+    )
+    sandbox.queues.send_message(
+        QueueUrl=url,
+        MessageBody=json.dumps({"left": times}),
+        MessageGroupId="g",
+        MessageDeduplicationId="first",
+    )
+    return name
+
+
+def test_a_chain_of_messages_is_cut_after_sixteen_invocations(sandbox: Sandbox) -> None:
+    """Its last message lies among the dead letters and is counted; as released it goes on."""
+    dead, arn = fifo_queue(sandbox)
+    policy = json.dumps({"deadLetterTargetArn": arn, "maxReceiveCount": 10})
+    name = going_round(sandbox, 40, allowed=False, RedrivePolicy=policy)
+
+    (letter,) = until(lambda: sandbox.received(dead))
+    assert (16, 24) == (len(sandbox.noted(name)), letter["left"])
+    assert 1.0 == dropped(sandbox, name)
+
+
+def test_a_function_that_allows_recursion_goes_on(sandbox: Sandbox) -> None:
+    """So does one whose chain ends in time."""
+    far = going_round(sandbox, 40, allowed=True)
+    short = going_round(sandbox, 15, allowed=False)
+    until(lambda: len(sandbox.noted(far)) == 41, seconds=30)
+    until(lambda: len(sandbox.noted(short)) == 16)
+    assert 0.0 == dropped(sandbox, far) == dropped(sandbox, short)
+
+
+def dropped(sandbox: Sandbox, function: str) -> float:
+    """How many invocations of a function were dropped, as CloudWatch counts them."""
+    now = datetime.now(UTC)
+    found = client("cloudwatch", sandbox.emulator).get_metric_statistics(
+        Namespace="AWS/Lambda",
+        MetricName="RecursiveInvocationsDropped",
+        Dimensions=[{"Name": "FunctionName", "Value": function}],
+        StartTime=now - timedelta(minutes=10),
+        EndTime=now + timedelta(minutes=1),
+        Period=3600,
+        Statistics=["Sum"],
+    )
+    return float(sum(point["Sum"] for point in found["Datapoints"]))
