@@ -151,7 +151,7 @@ def test_nothing_is_lost_while_others_are_deleted(sandbox: Sandbox) -> None:
 def going_round(sandbox: Sandbox, times: int, *, allowed: bool, **attributes: str) -> str:
     """A function that puts its message back into its own queue so many times; return its name."""
     url, arn = fifo_queue(sandbox, **attributes)
-    function = sandbox.function(ROUND, QUEUE=url, AWS_ENDPOINT_URL=sandbox.emulator.endpoint)
+    function = sandbox.function(ROUND, QUEUE=url, AWS_ENDPOINT_URL=sandbox.emulator.endpoint_url)
     name = function.rsplit(":", 1)[-1]
     if allowed:
         sandbox.functions.put_function_recursion_config(FunctionName=name, RecursiveLoop="Allow")
