@@ -14,6 +14,7 @@ from onward.compose import (
     sandbox,
     tools,
     until,
+    wake_driver,
 )
 from onward.observability import log
 
@@ -41,6 +42,7 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
             models=models(),
             drills=allows_drills(),
             sandbox=sandbox(),
+            wake=wake_driver,
         )
         key = f"{run_id}/{step_id}/{fence}"
         return once(key, lambda: execute_step(worker, Attempt.of(event)).to_json())

@@ -63,7 +63,7 @@ class Driver(Construct):
             ),
         )
         self._let_invoke(driven)
-        self._let_park_answer(driven.park)
+        self._let_answer_separately(driven.park, driven.execute_step)
         acknowledge(
             self.machine,
             "SF1",
@@ -102,13 +102,14 @@ class Driver(Construct):
             " invoke every published version; each decision names its own.",
         )
 
-    def _let_park_answer(self, park: Function) -> None:
-        """Let a driven function settle task tokens, by a policy of its own.
+    def _let_answer_separately(self, *driven: Function) -> None:
+        """Let driven functions settle task tokens, by a policy of its own.
 
-        In the function's default policy the grant would be a cycle: the function waits for that
-        policy, the policy for the machine, and the machine for the function.
+        `park` does where there is nothing to wait for, `execute_step` where a receipt that came
+        late ends the wait. In a function's default policy the grant would be a cycle: the function
+        waits for that policy, the policy for the machine, and the machine for the function.
         """
-        roles = [park.role] if park.role else []
+        roles = [function.role for function in driven if function.role]
         iam.Policy(self, "ParkAnswers", roles=roles, statements=[self._answering()])
 
     def _answering(self) -> iam.PolicyStatement:

@@ -103,6 +103,8 @@ class MemoryStore:
         effect = self.effects[step_id]
         proofs = effect.proofs + 1
         known = {"key": proven(effect.key, proofs), "proofs": proofs}
+        if effect.receipt is not None:
+            return False
         return self._mark(step_id, fence, sent_at=now, unknown_since=None, quiet_at=None, **known)
 
     def _mark(self, step_id: str, fence: int, **values: Any) -> bool:
@@ -164,8 +166,8 @@ class MemoryStore:
         return value
 
 
-def _marks(effect: Effect | None) -> tuple[int, int | None] | None:
-    return None if effect is None else (effect.fence, effect.sent_fence)
+def _marks(effect: Effect | None) -> tuple[int, int | None, bool] | None:
+    return None if effect is None else (effect.fence, effect.sent_fence, effect.receipt is None)
 
 
 def _changed(held: Row, before: Row, after: Row) -> Row:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from onward.domain.effects import EffectState
 from onward.domain.limits import MAX_FANS, MAX_LANES, MAX_WAITING
 from onward.domain.machine.ledger import proven
-from onward.domain.model import Cursor, Run, RunStatus, StepStatus, child_id, step_of
+from onward.domain.model import Cursor, Run, RunStatus, StepStatus, Wait, child_id, step_of
 from onward.domain.protocol import Claim
 
 from tests.property.plans import BROKEN
@@ -37,12 +37,14 @@ def check_outcome(store: MemoryStore, outcome: Outcome) -> None:
     if not outcome.changes:
         return
     resumed = "resumed_by_operator" in [event.data.get("cause") for event in outcome.events]
-    assert resumed or not before.status.ended
+    learned = before.status.ended and outcome.events[0].type == "step.reconciled"
+    assert resumed or learned or not before.status.ended
+    assert not learned or (run.open, run.attempts, run.status) == ({}, before.attempts, "failed")
     assert before.generation + resumed <= run.generation <= before.generation + 1
     rows = store.steps | {new.step_id: new for _, new in outcome.steps}
     effects = store.effects | {new.step_id: new for _, new in outcome.effects}
     for old, new in outcome.steps:
-        _check_step(old, new, resumed=resumed)
+        _check_step(old, new, resumed=resumed, learned=learned)
     for row in rows.values():
         _check_birth(store, row, rows)
     _check_inputs(store, outcome, rows)
@@ -70,14 +72,15 @@ def _check_log(outcome: Outcome) -> None:
     assert outcome.decision.seq == run.seq
 
 
-def _check_step(old: Step | None, new: Step, *, resumed: bool) -> None:
+def _check_step(old: Step | None, new: Step, *, resumed: bool, learned: bool) -> None:
     if old is None:
         return
     assert new.fence >= old.fence
     answered = old.status in {StepStatus.UNKNOWN, StepStatus.NEEDS_RECONCILIATION}
     assert new.tries >= old.tries or (new.tries == 0 and (resumed or answered))
     assert old.status not in PAST, f"{old.step_id} left {old.status}"
-    assert old.status not in REST or resumed, f"{old.step_id} left {old.status}"
+    closes = learned and old.children is not None and new.status is StepStatus.SUCCEEDED
+    assert old.status not in REST or resumed or closes, f"{old.step_id} left {old.status}"
     if new.fence == old.fence:
         assert new.status is not StepStatus.EXECUTING or old.children is not None
 
@@ -175,8 +178,11 @@ def row_bytes(run: Run) -> int:
 def _check_end(
     store: MemoryStore, run: Run, rows: dict[str, Step], effects: dict[str, Effect]
 ) -> None:
-    assert (run.open, run.waiting) == ({}, {})
+    assert run.open == {}
+    asked = {s for s, row in rows.items() if row.status is StepStatus.NEEDS_RECONCILIATION}
+    assert run.waiting == {s: Wait(StepStatus.NEEDS_RECONCILIATION) for s in asked}
     assert run.ended_at is not None
+    assert all(row.ended_at is not None for s, row in rows.items() if s in asked)
     assert not [row for row in rows.values() if row.status in UNDERWAY | {StepStatus.UNKNOWN}]
     if run.status is RunStatus.SUCCEEDED:
         assert run.failing is None

@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING
 from onward.domain.errors import Conflict, NotResumable, NotWaiting
 from onward.domain.limits import SHORT_DELAY
 from onward.domain.model import RunStatus, StepStatus
-from onward.domain.protocol import Begin, Do, Recover, Resolve, Restart, Resume, Settle, Verdict
+from onward.domain.protocol import (
+    Begin,
+    Do,
+    Recover,
+    Resolve,
+    Restart,
+    Resume,
+    Settle,
+    TakeReceipt,
+    Verdict,
+)
 
 from tests.builders import NOW, payload
 from tests.driver_model import At, Execution
@@ -205,6 +215,12 @@ class Simulation:
         if not deaf:
             self.signal()
         return True
+
+    def take_receipt(self, step_id: str) -> None:
+        """A worker says that it put a receipt down; nobody is asked for that step any more."""
+        self.store.carry_out(TakeReceipt(step_id), None, self.now)
+        assert step_id not in self.doubts
+        self.signal()
 
     def resume(self, *, names_all: bool = False) -> bool:
         """An operator resumes the run, and perhaps names steps that ended well; False: refused."""

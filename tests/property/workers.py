@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from onward.domain.errors import Conflict
 from onward.domain.limits import FUNCTION_SECONDS
 from onward.domain.model import Failure, Usage
-from onward.domain.protocol import AttemptClosed, Complete, Fail
+from onward.domain.protocol import AttemptClosed, Complete, Do, Fail
 
 from tests.builders import payload
 
@@ -109,6 +109,8 @@ class Process:
             self.die(sim)
             return
         decision = self.commit(sim, command)
+        if decision is None or decision.do is Do.STOP:
+            self.put_receipt_down(sim, command, tells=not dies_after)
         self.answer(sim, None if dies_after else decision)
 
     def die(self, sim: Simulation, *, keeps_receipt: bool = False) -> None:
@@ -176,6 +178,17 @@ class Process:
             assert steps[self.decision.step_id].fence == self.decision.fence
             self._keeps_the_wish(sim, command)
         return decision
+
+    def put_receipt_down(self, sim: Simulation, command: Command, *, tells: bool) -> None:
+        """End the doubt of an attempt that was given up; it may die before it has said so."""
+        step_id, fence = self.decision.step_id, self.decision.fence
+        if not isinstance(command, Complete) or not self.marked:
+            return
+        sim.store.keep_receipt(step_id, fence, command.output)
+        if tells and sim.store.effects[step_id].receipt is not None:
+            before = sim.store.effects[step_id].receipt
+            sim.take_receipt(step_id)
+            assert before == sim.store.effects[step_id].receipt, "a receipt was overwritten"
 
     def answer(self, sim: Simulation, decision: Decision | None) -> None:
         """The process is gone; whoever still waits for it goes on, or recovers the attempt."""

@@ -34,6 +34,7 @@ class Driver:
     tools: Mapping[str, ToolSpec] = field(default_factory=lambda: TOOLS)
     models: Sequence[Model] = ()
     sandbox: Sandbox = no_sandbox
+    woken: list[str] = field(default_factory=list)
 
     def execute(self, generation: int = 1) -> Decision:
         """Begin a generation and follow it to its end."""
@@ -79,6 +80,7 @@ class Driver:
             tools=lambda: self.tools,
             models=self.models,
             sandbox=self.sandbox,
+            wake=self.woken.append,
         )
         try:
             return execute_step(worker, Attempt.of(decision.to_json()))

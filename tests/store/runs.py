@@ -54,7 +54,9 @@ class Born:
     event: Event
 
 
-def born(plan: Json, now: float, run_id: str = RUN_ID, tenant: str = "acme") -> Born:
+def born(
+    plan: Json, now: float, run_id: str = RUN_ID, tenant: str = "acme", **limits: float | None
+) -> Born:
     compiled = compile_plan(plan, TOOLS)
     run, event = submit(
         run_id=run_id,
@@ -63,6 +65,7 @@ def born(plan: Json, now: float, run_id: str = RUN_ID, tenant: str = "acme") -> 
         worker="arn:aws:lambda:eu-central-1:123456789012:function:execute_step:1",
         plan=compiled,
         now=now,
+        deadline_seconds=limits.get("deadline_seconds"),
     )
     submission = Submission(Payload("{}"), {"team": "blue"}, "ada")
     return Born(run, submission, [compiled.roots, *compiled.steps], event)
@@ -93,10 +96,16 @@ class Journey:
 
 
 def journey(
-    store: RunStore, reader: RunReader, blobs: Blobs, time: Any, plan: Json, run_id: str = RUN_ID
+    store: RunStore,
+    reader: RunReader,
+    blobs: Blobs,
+    time: Any,
+    plan: Json,
+    run_id: str = RUN_ID,
+    **limits: float | None,
 ) -> Journey:
     """Store a new run."""
-    first = born(plan, time.clock(), run_id)
+    first = born(plan, time.clock(), run_id, **limits)
     store.create(first.run, first.submission, first.plan, first.event, "birth")
     ids = itertools.count()
     drive = Drive(

@@ -10,6 +10,7 @@ from onward.app.carry_out import carry_out
 from onward.app.execute_step import Attempt, Worker, execute_step
 from onward.aws.run_reader import RunReader
 from onward.aws.run_store import RunStore
+from onward.domain.effects import EffectState
 from onward.domain.errors import Contended
 from onward.domain.model import RunStatus, StepStatus
 from onward.domain.protocol import Decision, Do, Restart
@@ -29,10 +30,12 @@ LARGE = "x" * 5_000
 
 @pytest.fixture
 def begin(store: RunStore, reader: RunReader, blobs: Any, time: Any) -> Any:
-    def of(tool: str, value: Any = 1) -> tuple[Journey, Driver, Decision]:
+    def of(
+        tool: str, value: Any = 1, deadline: float | None = None
+    ) -> tuple[Journey, Driver, Decision]:
         """A run of one write, claimed and not yet sent."""
         plan = steps({"id": "pay", "tool": tool, "input": {"value": value}})
-        made = journey(store, reader, blobs, time, plan)
+        made = journey(store, reader, blobs, time, plan, deadline_seconds=deadline)
         driver = Driver(made.drive, made.run_id)
         return made, driver, driver.settle(1, begin=True)
 
@@ -140,15 +143,44 @@ def test_the_receipt_of_a_replaced_generation_is_the_next_ones(begin: Any) -> No
     assert [1] == list(tools.CALLS.values())
 
 
-def test_the_receipt_of_a_closed_attempt_is_there_for_who_is_asked(begin: Any) -> None:
-    """The driver gave the attempt up while its tool was still being answered."""
+def test_the_receipt_of_a_closed_attempt_ends_the_doubt(begin: Any) -> None:
+    """The driver gave the attempt up while its tool was being answered: nobody need be asked."""
     made, driver, first = begin("once")
-    tools.SCRIPT["pay"] = [lambda: driver.recover(first, "States.Timeout")]
+    tools.SCRIPT["pay"] = [lambda: gives_up(made, driver, first)]
 
     driver.attempt(first)
 
+    assert ["parked"] == driver.woken
+    assert (RunStatus.SUCCEEDED, '{"value":1}') == (made.run.status, receipt(made))
+    assert [1] == list(tools.CALLS.values())
+
+
+def gives_up(made: Journey, driver: Driver, first: Decision) -> None:
+    """The task's time-out; the driver then waits for a person."""
+    driver.recover(first, "States.Timeout")
     assert RunStatus.NEEDS_RECONCILIATION is made.run.status
-    assert '{"value":1}' == receipt(made)
+    assert made.store.keep_token(made.run, "parked")
+
+
+def test_a_receipt_that_comes_after_its_run_has_failed_is_learned(begin: Any) -> None:
+    """The ledger and the step know; the run stays failed, and nothing is asked."""
+    made, driver, first = begin("once", deadline=900.0)
+
+    def fails() -> None:
+        driver.recover(first, "States.Timeout")
+        made.drive.clock = lambda: NOW + 901
+        driver.settle(1)
+        assert (RunStatus.FAILED, {"pay"}) == (made.run.status, made.run.waiting.keys())
+
+    tools.SCRIPT["pay"] = [fails]
+    driver.attempt(first)
+
+    rows = made.drive.reader.rows(made.run_id, steps=["pay"], effects=["pay"])
+    step, effect = rows.steps["pay"], rows.effects["pay"]
+    assert step is not None
+    assert effect is not None
+    assert (RunStatus.FAILED, {}) == (made.run.status, made.run.waiting)
+    assert (StepStatus.SUCCEEDED, EffectState.APPLIED) == (step.status, effect.state)
 
 
 def test_an_attempt_tries_to_commit_no_longer_than_its_driver_waits(

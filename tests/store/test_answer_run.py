@@ -72,6 +72,23 @@ def test_a_receipt_that_comes_while_an_operator_answers_is_taken_too(
     assert '{"value":"B-7"}' == output(doubtful)
 
 
+def test_a_receipt_that_comes_while_a_result_is_given_by_hand_is_not_overwritten(
+    doubtful: Journey, service: Service, dynamodb: Any
+) -> None:
+    """It lands between the look of the operator's commit and the commit itself (G4)."""
+
+    def arrives(**_: Any) -> None:
+        dynamodb.meta.events.unregister(event, arrives)
+        doubtful.store.keep_receipt(RUN_ID, "pay", 1, Payload('{"value":"B-7"}'))
+
+    event = "before-call.dynamodb.TransactWriteItems"
+    dynamodb.meta.events.register(event, arrives)
+    answer(service, {"value": "by hand"})
+
+    (effect,) = doubtful.drive.reader.effects(RUN_ID)
+    assert '{"value":"B-7"}' == output(doubtful) == (effect.receipt and effect.receipt.text)
+
+
 def test_without_a_receipt_a_result_has_to_be_given(doubtful: Journey, service: Service) -> None:
     """Nothing is what the tool declares only if the tool says so."""
     with pytest.raises(InvalidRequest):

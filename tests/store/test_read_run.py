@@ -50,6 +50,7 @@ def test_a_new_run(service: Service, time: Time) -> None:
         "downstream_synced": True,
         "sync_status": "not_applicable",
         "open_approvals": [],
+        "open_questions": [],
         "effects": {"intended": 0, "sent": 0, "applied": 0, "not_applied": 0, "unknown": 0},
         "result": None,
         "error": None,

@@ -114,12 +114,26 @@ def test_a_time_beyond_the_calendar_is_no_time(far: float) -> None:
 
 
 def test_a_failed_run_says_how_it_goes_on() -> None:
-    """Its steps are not asked for any more; resumed, it says nothing of it."""
-    failed = (ASKED, ("run.failed", {"step_id": "inspect", "message": "no sheet"}))
+    """Resumed, it says nothing of it."""
+    failed = ("run.failed", {"step_id": "inspect", "message": "no sheet"})
 
-    assert [RESUME] == board(*failed).answers
-    assert [] == board(*failed, ("run.resumed", {"cause": "resumed_by_operator"})).answers
+    assert [RESUME] == board(failed).answers
+    assert [] == board(failed, ("run.resumed", {"cause": "resumed_by_operator"})).answers
     assert [] == board(("run.cancelled", {})).answers
+
+
+def test_a_failed_run_goes_on_asking_for_a_write_in_doubt() -> None:
+    """What else it waited for has ended with it; answered, nothing of it is underway again."""
+    waits = ("step.outcome_unknown", {"step_id": "inspect", "probed_at": 1_795_946_460.0})
+    failed = (("step.started", {"step_id": "publish", "attempt": 1}), ASKED, waits)
+    seen = board(*failed, ("run.failed", {"message": "no sheet"}))
+    answered = {"step_id": "publish", "outcome": "not_applied", "by": "olga"}
+    after = board(*failed, ("run.failed", {}), ("step.reconciled", answered))
+
+    assert [RESOLVE, RESUME] == seen.answers
+    assert "needs_reconciliation" == seen.rows["publish"].status
+    assert ([RESUME], "cancelled") == (after.answers, after.rows["publish"].status)
+    assert after.rows["publish"].ended == seen.rows["publish"].ended
 
 
 def test_what_no_resume_can_help_is_not_offered_one() -> None:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Final
 from onward.app.carry_out import carry_out
 from onward.app.checkpoints import keep
 from onward.app.read_run import find_run, is_expired
-from onward.domain.errors import Fault, InvalidRequest, NotResumable
+from onward.app.wake_driver import signal
+from onward.domain.errors import Fault, InvalidRequest, NotResumable, NotWaiting
 from onward.domain.model import StepStatus
 from onward.domain.protocol import Resolve, Resume, Verdict
 from onward.sdk.catalogue import load_tool
@@ -15,9 +16,6 @@ from onward.sdk.tools import ToolRefused
 from onward.sdk.workflow import checked
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from onward.app.carry_out import Drive
     from onward.app.service import Service
     from onward.domain.model import Json, Payload, PlannedStep
 
@@ -32,12 +30,14 @@ _MEMBERS: Final = frozenset({"outcome", "result"})
 def resolve_step(
     service: Service, tenant: str, subject: str, run_id: str, step_id: str, body: Json
 ) -> None:
-    """Take an operator's word for a write in doubt, and wake the driver.
+    """Take an operator's word for a write in doubt, and wake the driver if its run goes on.
 
-    A write that was applied needs no result where its worker put its receipt down. Raises
-    RunNotFound, InvalidRequest, or NotWaiting when nobody asked.
+    A write that was applied needs no result where its worker put its receipt down, and is given
+    the receipt whatever result is named. Raises RunNotFound, InvalidRequest, or NotWaiting when
+    nobody asked.
     """
-    find_run(service, tenant, run_id)
+    if is_expired(find_run(service, tenant, run_id), service.clock()):
+        raise NotWaiting("the run's log and checkpoints are kept no longer")
     verdict, members = _read(body)
     result = None
     if verdict is Verdict.APPLIED:
@@ -60,21 +60,6 @@ def resume_run(service: Service, tenant: str, subject: str, run_id: str) -> None
     command = Resume(subject, tuple(row.step_id for row in steps))
     drive = service.drive
     carry_out(drive, run_id, None, command, drive.clock() + COMMIT_SECONDS)
-
-
-def signal(drive: Drive, run_id: str, wake: Callable[[str], object]) -> bool:
-    """Wake a parked driver by the token that is there after the commit it is to hear of.
-
-    answerer  commit ──► read token ──► signal
-    park              store token if seq unchanged, else decide again
-
-    A token stored before the commit is found here; one stored later is stored by a park that
-    has seen the commit, and answers itself.
-    """
-    run = drive.reader.run(run_id)
-    if run is None or run.park_token is None:
-        return False
-    return bool(wake(run.park_token))
 
 
 def _read(body: Json) -> tuple[Verdict, dict[str, Json]]:

@@ -14,10 +14,20 @@ from onward.app.checkpoints import load
 from onward.app.classify import classify
 from onward.app.extend_plan import extend_plan
 from onward.app.keep_trying import keep_trying
+from onward.app.wake_driver import signal
 from onward.domain.errors import InvalidInput
 from onward.domain.limits import TASK_GRACE
 from onward.domain.model import Failure, attempt_id
-from onward.domain.protocol import AttemptClosed, Complete, Decision, Do, Fail, PartsMoved, Report
+from onward.domain.protocol import (
+    AttemptClosed,
+    Complete,
+    Decision,
+    Do,
+    Fail,
+    PartsMoved,
+    Report,
+    TakeReceipt,
+)
 from onward.sdk.context import StepContext, no_sandbox
 
 if TYPE_CHECKING:
@@ -60,7 +70,8 @@ class Attempt:
 class Worker:
     """The process that runs attempts: `until` is when it is ended from outside (epoch s).
 
-    `tools` is called when a step adds steps, and not before: it imports every workflow.
+    `tools` is called when a step adds steps, and not before: it imports every workflow. `wake`
+    answers the token of a parked driver.
     """
 
     drive: Drive
@@ -72,6 +83,7 @@ class Worker:
     models: Sequence[Model] = ()
     drills: bool = False
     sandbox: Sandbox = no_sandbox
+    wake: Callable[[str], object] = lambda _token: False
 
 
 def execute_step(worker: Worker, attempt: Attempt) -> Decision:
@@ -95,14 +107,15 @@ def _commit(worker: Worker, view: View, step: Step, command: Complete | Fail) ->
     """Commit what came of an attempt; added steps are fitted to the run as often as it takes.
 
     The receipt of a write is put down as soon as the commit does not go through at once, and
-    where it may not: whoever takes the attempt over then finds the outcome known (G4). The driver
-    gives the attempt up `TASK_GRACE` after its deadline, or after it began; so does this.
+    where it may not: whoever takes the attempt over then finds the outcome known (G4), and where
+    it was given up already its step ends with the receipt. The driver gives the attempt up
+    `TASK_GRACE` after its deadline, or after it began; so does this.
     """
     drive, run = worker.drive, view.run
     reuse = view if len(run.open) == 1 else None
     ends = max(command.started_at or 0.0, step.deadline or worker.until) + TASK_GRACE
     until = min(worker.until - COMMIT_MARGIN, ends)
-    receipt = _Receipt(drive, view, command)
+    receipt = _Receipt(worker, view, command)
     while True:
         try:
             outcome = carry_out(
@@ -111,11 +124,11 @@ def _commit(worker: Worker, view: View, step: Step, command: Complete | Fail) ->
         except PartsMoved:
             command, reuse = _fitted(worker, run, step, command, until), None
         except Exception:
-            receipt.put_down()
+            receipt.end_doubt()
             raise
         else:
             if not outcome.changes:  # the run ended, or another generation drives it
-                receipt.put_down()
+                receipt.end_doubt()
             return outcome.decision
 
 
@@ -208,7 +221,7 @@ def _end_at_deadline(worker: Worker, step: Step, now: float) -> threading.Timer:
 class _Receipt:
     """What a finished write's receiver answered, until it is committed or put down."""
 
-    drive: Drive
+    worker: Worker
     view: View
     command: Complete | Fail
     down: bool = False
@@ -219,6 +232,21 @@ class _Receipt:
         if self.down or isinstance(command, Fail) or not self.view.effects.get(command.step_id):
             return
         with suppress(Exception):  # what was in the way of the commit is what there is to tell
-            store, run_id = self.drive.store, self.view.run.run_id
+            store, run_id = self.worker.drive.store, self.view.run.run_id
             store.keep_receipt(run_id, command.step_id, command.fence, command.output)
             self.down = True
+
+    def end_doubt(self) -> None:
+        """Put the receipt down and end the step with it, if this attempt was given up.
+
+        Nobody else comes back to it by himself: a person has been asked, or a probe is to ask.
+        """
+        self.put_down()
+        if not self.down:
+            return
+        drive, run_id = self.worker.drive, self.view.run.run_id
+        with suppress(Exception):  # the patrol finds the receipt
+            take = TakeReceipt(self.command.step_id)
+            outcome = carry_out(drive, run_id, None, take, drive.clock() + COMMIT_MARGIN / 2)
+            if outcome.changes:
+                signal(drive, run_id, self.worker.wake)

@@ -4,6 +4,7 @@ What a look finds                     what is done about it
     somebody has not heard it         it is woken, again after 1, 2, 4, 8 … minutes
     a socket was not sent all of it   its run's sockets are woken, at the same distances
     for a day nobody could reach it   the delivery is given up, and called dead
+    a write is in doubt still         it is counted again every four hours: a person is to answer
     everybody has heard it            a time is set from which its log and checkpoints are gone,
                                       where the stack says so; when it has come, their rows are
                                       left to expire
@@ -106,8 +107,13 @@ def _row(ends: Ends, run: Run, endpoint: Endpoint, deliveries: Mapping[str, Deli
 def _let_go(ends: Ends, store: RunStore, run: Run, now: float, until: float) -> None:
     """Say from when on the log is gone, and once it is, let its rows expire, look after look.
 
-    Nothing goes whose end was not heard; a dead delivery keeps it all.
+    Nothing goes whose end was not heard; a dead delivery keeps it all. So does a question that
+    is open: an operator who abandons it lets the log go.
     """
+    if run.waiting:
+        count(Metric.NEEDS_RECONCILIATION)
+        store.move_due(run, int(now) + LONGEST)
+        return
     if run.expired_at is None:
         if not ends.keep_seconds or run.ended_at is None:
             store.move_due(run, None)

@@ -6,6 +6,7 @@ What a look finds                                what is done about it
     its driver is parked, and need not be        the token is answered
     an attempt outlived its deadline by far      its execution is stopped, then as for a dead one
     it has ended                                 what has not heard so is woken (`follow_up`)
+    it has ended, and a receipt came since       its step ends with it
     a socket was not sent all of it              its run's sockets are woken
     all is well                                  it is looked at later, at most 15 minutes
 
@@ -20,13 +21,13 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final
 
-from onward.app.answer_run import signal
 from onward.app.carry_out import carry_out, decided, look
 from onward.app.follow_up import LONGEST, FollowUp, follow_up
+from onward.app.wake_driver import signal
 from onward.aws.engine import Execution
 from onward.domain.incidents import Incident, Interruption
 from onward.domain.limits import DUE_AFTER, TASK_GRACE
-from onward.domain.protocol import Do, Restart, Settle
+from onward.domain.protocol import Do, Restart, Settle, TakeReceipt
 from onward.metrics import Metric, count
 
 if TYPE_CHECKING:
@@ -114,6 +115,7 @@ def look_after(watch: Patrol, run_id: str, until: float) -> Sequence[Repair | Fo
         return ()
     now = watch.drive.clock()
     if run.status.ended:
+        _take_receipts(watch, run)
         return follow_up(watch.ends, watch.drive.store, run, now, until)
     # Behind an event at which a run waits no other comes soon, as behind its last one.
     pushed = [FollowUp.PUSHED] if watch.ends.siren.sound(run, now) else []
@@ -171,6 +173,18 @@ def _signal(watch: Patrol, run: Run) -> Repair | None:
     if outcome.decision.do is Do.WAIT and not outcome.changes:
         return None
     return Repair.SIGNALLED if signal(watch.drive, run.run_id, watch.wake) else None
+
+
+def _take_receipts(watch: Patrol, run: Run) -> None:
+    """End doubts of an ended run whose receipts came; a worker died before it could say so.
+
+    While a run goes on its driver does that, whenever it looks.
+    """
+    drive = watch.drive
+    for step_id, effect in drive.reader.rows(run.run_id, effects=list(run.waiting)).effects.items():
+        if effect is not None and effect.receipt is not None:
+            until = drive.clock() + _COMMIT_SECONDS
+            carry_out(drive, run.run_id, None, TakeReceipt(step_id), until)
 
 
 def _overdue(watch: Patrol, run: Run) -> bool:

@@ -72,10 +72,21 @@ def snapshot(seen: Seen, *, children: bool = False) -> dict[str, Any]:
         "downstream_synced": seen.sync in _HEARD,
         "sync_status": seen.sync.value,
         "open_approvals": [],
+        "open_questions": _questions(seen),
         "effects": {state.value: effects[state.value] for state in EffectState},
         "result": None,
         "error": _why(run.failing) if run.status is RunStatus.FAILED else None,
     }
+
+
+def _questions(seen: Seen) -> list[dict[str, Any]]:
+    """Return the steps that wait for an operator's resolution, also where the run has ended."""
+    asked = [s for s, w in seen.run.waiting.items() if w.kind is StepStatus.NEEDS_RECONCILIATION]
+    rows = {step_id: seen.steps.get(step_id) for step_id in asked}
+    return [
+        {"step_id": step_id} | (_said(row.error) if row is not None and row.error else {})
+        for step_id, row in rows.items()
+    ]
 
 
 def _steps(seen: Seen, *, children: bool) -> list[dict[str, Any]]:

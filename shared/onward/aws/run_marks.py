@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from onward.aws import codec, keys
 from onward.aws.changes import change
@@ -11,6 +11,9 @@ from onward.domain.errors import Conflict
 if TYPE_CHECKING:
     from onward.aws.codec import Item
     from onward.domain.model import Payload, Run
+
+
+NO_RECEIPT: Final = "attribute_not_exists(receipt) AND attribute_not_exists(receipt_ref)"
 
 
 class RunMarks:
@@ -51,12 +54,20 @@ class RunMarks:
         `proof` is the action's new key and how many proofs it counts. What was unknown is known
         with the same write: were they two, a death between them would leave a resend unknown
         under a key that says it was proven.
+
+            probe: not applied ──────────────────► mark_resent: refused, a receipt is there
+            attempt #1       reply ─► keep_receipt
+
+        A receipt says more than a probe; whoever takes the refused attempt over ends the step.
         """
         key, proofs = proof
         known = {"key": key, "proofs": proofs, "unknown_since": None, "quiet_at": None}
-        return self._mark(run_id, step_id, fence, {"sent_by": sent_by, "sent_at": now} | known)
+        values = {"sent_by": sent_by, "sent_at": now} | known
+        return self._mark(run_id, step_id, fence, values, f" AND {NO_RECEIPT}")
 
-    def _mark(self, run_id: str, step_id: str, fence: int, values: dict[str, object]) -> Item:
+    def _mark(
+        self, run_id: str, step_id: str, fence: int, values: dict[str, object], more: str = ""
+    ) -> Item:
         encoded = codec.item(values | {"state": "sent", "sent_fence": fence})
         aliases = {name: f"#{index}" for index, name in enumerate(encoded)}
         gone = {name: f"#g{index}" for index, name in enumerate(values.keys() - encoded.keys())}
@@ -68,7 +79,7 @@ class RunMarks:
                 Key={"pk": {"S": keys.run_pk(run_id)}, "sk": {"S": keys.effect_sk(step_id)}},
                 UpdateExpression=f"SET {sets}{removes}",
                 ConditionExpression=(
-                    "fence = :f AND (attribute_not_exists(sent_fence) OR sent_fence < :f)"
+                    f"fence = :f AND (attribute_not_exists(sent_fence) OR sent_fence < :f){more}"
                 ),
                 ExpressionAttributeNames={alias: name for name, alias in (aliases | gone).items()},
                 ExpressionAttributeValues={

@@ -10,7 +10,7 @@ from onward.aws import codec, keys, plan_codec
 from onward.aws.codec import SCHEMA, Item, item
 from onward.aws.failures import UNANSWERED
 from onward.aws.incidents import incident_item
-from onward.aws.run_marks import RunMarks
+from onward.aws.run_marks import NO_RECEIPT, RunMarks
 from onward.domain.errors import Conflict, StoreError
 from onward.domain.limits import TRANSACTION_ROWS
 
@@ -53,8 +53,11 @@ class RunStore(RunMarks):
         `seq = seen` lets the first of two deciders win; `generation = mine` fences a driver
         that was replaced; `fence = seen` on step and effect rows fences an attempt that was
         taken over; `sent_fence` unchanged on an effect closes the race of a takeover that
-        believes a write unsent with the worker that is just marking it. `at_seq = seen` on a
-        step: a BatchGetItem is no snapshot, so its row may be older than the run's beside it.
+        believes a write unsent with the worker that is just marking it. No receipt where none was
+        read closes the one of an operator's result, or a takeover's doubt, with the worker that is
+        just putting down what the receiver answered: what it answered is never overwritten.
+        `at_seq = seen` on a step: a BatchGetItem is no snapshot, so its row may be older than the
+        run's beside it.
         """
         before = outcome.before
         pk = keys.run_pk(before.run_id)
@@ -193,6 +196,8 @@ class RunStore(RunMarks):
         else:
             condition = "fence = :f AND sent_fence = :s"
             seen[":s"] = {"N": str(old.sent_fence)}
+        if old.receipt is None:
+            condition += f" AND {NO_RECEIPT}"
         return self._update(pk, sk, changes, condition, seen)
 
     def _event_put(self, run: Run, event: Event, commit_id: str) -> dict[str, Any]:

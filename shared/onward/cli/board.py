@@ -33,7 +33,7 @@ _FOR: Final = {
 _UNTOLD: Final = 5.0
 """Seconds of back-off up to which the next attempt begins without an event of its own."""
 
-_OUTCOMES: Final = "applied --result JSON, not_applied or abandon"
+OUTCOMES: Final = "applied --result JSON, not_applied or abandon"
 _NOT_RUN: Final = "not_applied once the version is back, applied --result JSON or abandon"
 _REMEMBERED: Final = 3
 _RUN: Final = ""
@@ -153,8 +153,8 @@ class Board:
         return {"started": "running", "resumed": "running"}.get(what, what)
 
     def _end(self) -> None:
-        """Stop what the run's end has cancelled; a doubtful write stays what it is."""
-        self.waits = {}
+        """Stop what the run's end has cancelled; a doubtful write stays a question."""
+        self.waits = {name: wait for name, wait in self.waits.items() if wait.choice}
         for row in self.rows.values():
             if row.began is None or row.ended is not None:
                 continue
@@ -194,6 +194,9 @@ class Board:
         return row
 
     def _stand(self, row: Row, data: dict[str, Any], what: str) -> None:
+        if what == "reconciled" and self.status in _ENDS:
+            self._learn(row)
+            return
         row.status = _STATUS.get(what, what)
         row.note, row.fraction = str(data.get("message", "")), None
         if what == "started":
@@ -201,6 +204,14 @@ class Board:
         row.began = row.began or self.at
         row.ended = self.at if what in _CLOSED else None
         row.again = self._short(data) if what == "retrying" else None
+
+    def _learn(self, row: Row) -> None:
+        """Note what became known after the end: nothing runs, and what was over stays so.
+
+        Where the write was applied its step's success is told next.
+        """
+        if row.status == "needs_reconciliation":
+            row.status, row.note = "cancelled", ""
 
     def _wait(self, step_id: str, wait: Wait | None) -> None:
         others = {name: other for name, other in self.waits.items() if name != step_id}
@@ -225,7 +236,7 @@ class Board:
         step_id, status, end = str(wait["step_id"]), wait.get("status"), wait.get("until")
         if status == "needs_reconciliation":
             doubt = "nobody knows whether it wrote; ask its receiver, then answer"
-            return self._question(step_id, doubt, _OUTCOMES)
+            return self._question(step_id, doubt, OUTCOMES)
         text = f"step {step_id}: {_FOR.get(str(status), status)}"
         return Wait(text, None if end is None else time_at(end))
 

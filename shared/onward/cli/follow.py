@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from rich.live import Live
 
-from onward.cli.board import Board
+from onward.cli.board import OUTCOMES, Board
 from onward.cli.exits import Exit
 from onward.cli.picture import COLOURS, live, moment
 from onward.cli.words import sentence
@@ -55,6 +55,14 @@ def conclude(run: Snapshot, console: Console) -> None:
     if error:
         where = f"step {error['step']}: " if error.get("step") else ""
         console.out(f"  {where}{error['message']} ({error['code']})", highlight=False)
+
+
+def ask(run: Snapshot, console: Console) -> None:
+    """Name the command that answers each open question of a run, which may have ended."""
+    for question in run.get("open_questions", []):
+        step = question["step_id"]
+        console.out(f"  step {step}: {question.get('message', 'its outcome is unknown')}")
+        console.out(f"  onward resolve {run['run_id']} {step} OUTCOME   # {OUTCOMES}")
 
 
 def _draw(board: Board, events: Iterable[Event], console: Console, known: int) -> None:

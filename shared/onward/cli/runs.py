@@ -9,7 +9,7 @@ from rich.console import Console
 
 from onward.cli.connection import connect
 from onward.cli.exits import Exit, WrongUse
-from onward.cli.follow import PATIENCE, conclude, follow
+from onward.cli.follow import PATIENCE, ask, conclude, follow
 from onward.cli.inputs import read_files, read_json, read_object
 from onward.cli.picture import picture
 from onward.cli.printing import AsJson, print_json
@@ -66,6 +66,7 @@ def show(run_id: str, as_json: AsJson = False) -> None:
         return
     console.print(picture(snapshot))
     conclude(snapshot, console)
+    ask(snapshot, console)
     if snapshot["result"] is not None:
         console.print_json(data=snapshot["result"])
 

@@ -146,6 +146,7 @@ class Snapshot(TypedDict):
     downstream_synced: bool
     sync_status: str
     open_approvals: list[Any]
+    open_questions: list[Any]
     effects: dict[str, int]
     result: Any
     error: Failure | None

@@ -138,6 +138,13 @@ class Resolve:
 
 
 @dataclass(frozen=True, slots=True)
+class TakeReceipt:
+    """A worker put a receipt on its ledger row although its attempt had been given up."""
+
+    step_id: str
+
+
+@dataclass(frozen=True, slots=True)
 class Resume:
     """An operator lets a failed run go on; `steps` are those that failed or were cancelled."""
 
@@ -146,8 +153,11 @@ class Resume:
 
 
 DriverCommand: TypeAlias = Begin | Settle | Complete | Fail | Recover | Report | Restart
-Command: TypeAlias = DriverCommand | Resolve | Resume
-OfStep: TypeAlias = Complete | Fail | Recover | Report | Resolve
+OutsideCommand: TypeAlias = Resolve | Resume | TakeReceipt
+"""Commands that no execution of the driver gives; the run may have ended."""
+
+Command: TypeAlias = DriverCommand | OutsideCommand
+OfStep: TypeAlias = Complete | Fail | Recover | Report | Resolve | TakeReceipt
 
 
 class Do(StrEnum):

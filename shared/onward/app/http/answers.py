@@ -73,6 +73,14 @@ class Step(BaseModel):
     children: Children = _ABSENT
 
 
+class Question(BaseModel):
+    """A step whose outcome a person is to resolve, and why; also of a run that has failed."""
+
+    step_id: str
+    code: str = _ABSENT
+    message: str = _ABSENT
+
+
 class Counts(BaseModel):
     """Steps in all, finished and skipped, and the attempts they took together."""
 
@@ -108,6 +116,7 @@ class Run(BaseModel):
     downstream_synced: bool
     sync_status: Literal["not_applicable", "pending", "synced", "unknown", "dead"]
     open_approvals: list[dict[str, Any]]
+    open_questions: list[Question]
     effects: dict[str, int]
     result: Any
     result_refs: list[str | None] = _ABSENT

@@ -6,6 +6,7 @@ from onward.domain.machine.answer import resolve, resume
 from onward.domain.machine.attempt import complete, fail, recover, report
 from onward.domain.machine.drive import begin, restart, settle
 from onward.domain.machine.move import stop
+from onward.domain.machine.receipts import take_receipt
 from onward.domain.machine.submit import submit
 from onward.domain.machine.turn import Turn
 from onward.domain.protocol import (
@@ -17,12 +18,14 @@ from onward.domain.protocol import (
     DriverCommand,
     Fail,
     Outcome,
+    OutsideCommand,
     Recover,
     Report,
     Resolve,
     Restart,
     Resume,
     Settle,
+    TakeReceipt,
     View,
 )
 
@@ -33,7 +36,8 @@ def decide(view: View, command: Command, generation: int | None, now: float) -> 
     """Decide what a command changes, what the log says of it, and what the driver does next.
 
     A command of another generation than the row's changes nothing and is told to stop; so is
-    any command after the end but a resume. An operator's command is of no generation (None).
+    any command after the end but an operator's answer, a resume or a late receipt. These are of
+    no generation (None).
     Raises RowsMissing for rows the view lacks, AttemptClosed when an attempt reports under a
     fence that is no longer its step's, NotWaiting and NotResumable for answers nobody asked for,
     PartsMoved for added steps that were validated against less than the run holds by now.
@@ -41,7 +45,7 @@ def decide(view: View, command: Command, generation: int | None, now: float) -> 
     turn = Turn(view, now)
     if generation is not None and view.run.generation != generation:
         return turn.outcome(Decision(view.run.run_id, generation, Do.STOP))
-    if isinstance(command, Resolve | Resume):
+    if isinstance(command, OutsideCommand):
         return turn.outcome(_answer(turn, command))
     if view.run.status.ended:
         return turn.outcome(stop(turn))
@@ -51,8 +55,14 @@ def decide(view: View, command: Command, generation: int | None, now: float) -> 
     return turn.outcome(decision)
 
 
-def _answer(turn: Turn, command: Resolve | Resume) -> Decision:
-    return resolve(turn, command) if isinstance(command, Resolve) else resume(turn, command)
+def _answer(turn: Turn, command: OutsideCommand) -> Decision:
+    match command:
+        case Resolve():
+            return resolve(turn, command)
+        case TakeReceipt():
+            return take_receipt(turn, command)
+        case Resume():
+            return resume(turn, command)
 
 
 def _apply(turn: Turn, command: DriverCommand) -> Decision:  # noqa: PLR0911 - a line a command

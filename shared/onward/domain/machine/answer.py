@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 from onward.domain.errors import NotResumable, NotWaiting
 from onward.domain.incidents import Interruption
-from onward.domain.limits import DEFAULT_RUN_RETRIES, DUE_AFTER
+from onward.domain.limits import DEFAULT_RUN_RETRIES
 from onward.domain.machine import ledger
 from onward.domain.machine.attempt import tell_reconciled
 from onward.domain.machine.drive import next_generation
-from onward.domain.machine.finish import fail_step, rest, skip_step, succeed_step
-from onward.domain.machine.move import WAITS, stop
+from onward.domain.machine.finish import close, fail_step, rest, skip_step, succeed_step
+from onward.domain.machine.move import queue_again, stop
 from onward.domain.model import Failure, Payload, RunStatus, StepStatus, Usage, Wait, step_of
 from onward.domain.protocol import Decision, Verdict
 
@@ -28,6 +28,8 @@ _STOPPED = frozenset({StepStatus.FAILED, StepStatus.CANCELLED, StepStatus.NEEDS_
 def resolve(turn: Turn, command: Resolve) -> Decision:
     """Take an operator's word for what a write did; the driver goes on from there.
 
+    Of a run that has failed nothing goes on: the ledger and the step learn what was found out, and
+    a resume goes on from that. A receipt that was put down is the result, whatever was given.
     Raises NotWaiting unless the step's outcome is unknown: the first answer counts. So it is for
     an answer that cannot be right: `not_applied` where that cannot be known yet, anything but
     `applied` where the receipt came, `applied` for a step that adds steps.
@@ -40,14 +42,17 @@ def resolve(turn: Turn, command: Resolve) -> Decision:
     _refuse_wrong(turn, planned, row, command.verdict, receipt)
     tell_reconciled(turn, row, command.verdict, command.by)
     if command.verdict is Verdict.APPLIED:
-        result = command.result or receipt or Payload("null")
+        result = receipt or command.result or Payload("null")
         succeed_step(turn, turn.resumed(row, None), result, Usage())
     elif command.verdict is Verdict.NOT_APPLIED:
         ledger.disproved(turn, planned, row)
-        _try_anew(turn, row, Wait(StepStatus.BACKING_OFF, turn.now))
+        if turn.run.status.ended:
+            close(turn, turn.resumed(row, None), StepStatus.CANCELLED, error=None)
+        else:
+            _try_anew(turn, row, Wait(StepStatus.BACKING_OFF, turn.now))
     else:
         _abandon(turn, planned, row, command.by)
-    _queue(turn)
+    queue_again(turn)
     return stop(turn)
 
 
@@ -120,7 +125,7 @@ def _stopped(turn: Turn, command: Resume) -> list[Step]:
     wanted = dict.fromkeys([*command.steps, *map(step_of, turn.run.fans | turn.run.extended)])
     rows = [row for row in turn.steps(wanted) if row is not None]
     turn.planned_all(row.plan_key for row in rows)
-    return [r for r in rows if r.status in _STOPPED and r.step_id not in turn.run.waiting]
+    return [row for row in rows if row.status in _STOPPED]
 
 
 def _put_back(turn: Turn, row: Step) -> None:
@@ -157,16 +162,3 @@ def _abandon(turn: Turn, planned: PlannedStep, row: Step, by: str) -> None:
         skip_step(turn, row, failure)
     else:
         fail_step(turn, row, failure, "abandoned")
-
-
-def _queue(turn: Turn) -> None:
-    """A run that waited is queued until its driver has heard of the answer.
-
-    Its park token stays: whoever answered reads it after this commit. A run that stalled has
-    no driver to hear of it; it is resumed.
-    """
-    if turn.run.stalled:
-        return
-    turn.set(due_at=int(turn.now) + DUE_AFTER)
-    if turn.run.status in WAITS.values():
-        turn.set(status=RunStatus.QUEUED)

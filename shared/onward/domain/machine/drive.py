@@ -8,6 +8,7 @@ from onward.domain.incidents import Interruption
 from onward.domain.limits import DUE_AFTER, HANDOFF_DECISIONS, MAX_STALLS
 from onward.domain.machine.attempt import take_over
 from onward.domain.machine.move import next_move, stop
+from onward.domain.machine.receipts import accept_waiting
 from onward.domain.model import MAIN_LANE, RunStatus
 
 if TYPE_CHECKING:
@@ -55,6 +56,7 @@ def settle(turn: Turn, cause: str = "lane_lost") -> Decision:
     for row in rows:
         if row is not None:
             take_over(turn, row, MAIN_LANE, cause, dead=False)
+    accept_waiting(turn)
     return next_move(turn, MAIN_LANE)
 
 

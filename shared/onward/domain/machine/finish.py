@@ -38,9 +38,8 @@ if TYPE_CHECKING:
 
 def close(turn: Turn, step: Step, status: StepStatus, **changes: Any) -> None:
     """Put a claimed step into a status that it will not leave by itself; free its lane."""
-    turn.put(
-        replace(step, status=status, ended_at=turn.now, not_before=None, deadline=None, **changes)
-    )
+    at = turn.closes_at
+    turn.put(replace(step, status=status, ended_at=at, not_before=None, deadline=None, **changes))
     run = turn.run
     turn.set(
         open={s: lane for s, lane in run.open.items() if s != step.step_id},
@@ -226,8 +225,9 @@ def charge(turn: Turn, usage: Usage) -> None:
 def end_failed(turn: Turn, failing: Failing) -> None:
     """End the run as failed; steps that waited are cancelled with it.
 
-    A write whose outcome nobody knows is not called cancelled: it keeps saying so (G4), unless its
-    receipt was put down, which is a checkpoint. Steps that have no attempt of their own, because
+    A write whose outcome nobody knows is not called cancelled: its step goes on waiting for a
+    person (G4), unless its receipt was put down, which is a checkpoint; it takes no longer for
+    that. Steps that have no attempt of their own, because
     they fanned out or added steps, are cancelled as far as the commit has room; the others go on
     saying that they are underway.
     """
@@ -238,10 +238,11 @@ def end_failed(turn: Turn, failing: Failing) -> None:
         if receipt is not None:
             accept(turn, row, receipt)
         elif row.status is StepStatus.NEEDS_RECONCILIATION:
-            continue
+            turn.put(replace(row, ended_at=turn.now))
         elif ledger.in_doubt(turn, planned, row):
             unknown = Failure("outcome_unknown", "the run failed before the outcome was known")
             ask(turn, planned, row, row.error or unknown)
+            turn.put(replace(turn.claimed(row.step_id), ended_at=turn.now))
         else:
             close(turn, row, StepStatus.CANCELLED)
     for parent in turn.steps(map(step_of, turn.run.fans | turn.run.extended)):
@@ -266,8 +267,9 @@ def end_done(turn: Turn) -> None:
 def _end(turn: Turn, status: RunStatus) -> None:
     # Somebody looks once more: whether the end was heard, and when the log may go.
     # What was ready stays written down: an operator may let a failed run go on from there.
+    # So does what still waits: writes in doubt, for which a person can answer at any time.
     due_at = int(turn.now) + DUE_AFTER
-    turn.set(status=status, ended_at=turn.now, waiting={}, park_token=None, due_at=due_at)
+    turn.set(status=status, ended_at=turn.now, park_token=None, due_at=due_at)
 
 
 def bounded(failure: Failure) -> Failure:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from onward.domain.limits import (
+    DUE_AFTER,
     ENDING_ROWS,
     HANDOFF_DECISIONS,
     MAX_FANS,
@@ -209,6 +210,22 @@ def wake(turn: Turn) -> None:
     if turn.run.status in WAITS.values():
         turn.set(status=RunStatus.RUNNING, park_token=None)
         turn.emit("run.resumed", generation=turn.run.generation, cause="wait_over")
+
+
+def queue_again(turn: Turn) -> None:
+    """A run that waited is queued until its driver has heard of the answer.
+
+    Its park token stays: whoever answered reads it after this commit. A run that stalled has
+    no driver to hear of it; it is resumed. Of a run that has ended the new events are to be
+    delivered, so somebody looks, and says anew from when on its log may go.
+    """
+    if turn.run.stalled:
+        return
+    if turn.run.status.ended:
+        turn.set(expired_at=None)
+    turn.set(due_at=int(turn.now) + DUE_AFTER)
+    if turn.run.status in WAITS.values():
+        turn.set(status=RunStatus.QUEUED)
 
 
 def _wait(turn: Turn) -> Decision:

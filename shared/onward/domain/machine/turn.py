@@ -35,6 +35,15 @@ class Turn:
         self.run = replace(self.run, **changes)
 
     @property
+    def closes_at(self) -> float:
+        """When a step that ends in this turn has ended: of a run that is over, with its run.
+
+        Else a question that somebody answers days later would make its step take days.
+        """
+        ended = self.run.ended_at if self.run.status.ended else None
+        return self.now if ended is None else ended
+
+    @property
     def rows(self) -> int:
         """How many rows this turn's commit writes, at most."""
         told = len(self._events) + len(self._incidents)
@@ -111,7 +120,7 @@ class Turn:
         None: now. Never before it was noticed, whatever the clock of the machine that ran it.
         """
         if step.lost is not None:
-            resumed_at = max(step.lost.at, self.now if at is None else at)
+            resumed_at = max(step.lost.at, self.closes_at if at is None else at)
             self._incidents.append(Incident(step.lost, resumed_at, step.step_id))
         return replace(step, lost=None)
 
