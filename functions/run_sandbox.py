@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from onward.app.run_code import run_code
 from onward.compose import cell
+from onward.metrics import Metric, count
 from onward.observability import log
 
 if TYPE_CHECKING:
@@ -16,9 +17,11 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """Answer with the value or the fault; the log says which lock held, and nothing of the code."""
     with log(context) as line:
         verdict = run_code(cell(), event)
+        if not cell().filtered:
+            count(Metric.SANDBOX_UNFILTERED)
         line.append_keys(
             fault=verdict.fault.kind if verdict.fault else None,
             seconds=verdict.seconds,
-            kernel_filter=cell().locks.program is not None,
+            kernel_filter=cell().filtered,
         )
         return verdict.to_json()

@@ -21,6 +21,7 @@ _FORMS: Final = {
     "local_endpoints": _SWITCH,
     "retention_days": _NUMBER,
     "state": re.compile(r"destroy|keep|"),
+    "sandbox_without_filter": re.compile(r"refuse|alarm|"),
     "tags": re.compile(r"([^=,]+=[^=,]*(,[^=,]+=[^=,]*)*)?"),
 }
 """What a value must look like, where not everything is as good as everything else."""
@@ -46,6 +47,9 @@ class Context:
     workflows follow rules.
     `layer`: "none" where the functions find their dependencies in the environment, or the path of
     an archive that was built elsewhere.
+    `sandbox_without_filter`: what is done where the kernel takes no seccomp filter. "refuse": no
+    code is run; "alarm", the default, for Lambda is not known to take one: it is run under the
+    other locks, and rings.
     `drills`: "1" lets tools inject faults.
     `local_endpoints`: "1" lets webhooks go to private addresses.
     """
@@ -60,6 +64,7 @@ class Context:
     retention_days: str = ""
     model: str = ""
     layer: str = ""
+    sandbox_without_filter: str = ""
     drills: str = ""
     local_endpoints: str = ""
 

@@ -42,6 +42,7 @@ class Dashboard(Construct):
             Metric.PERMISSION_FAILURES,
             Metric.PATROL_REPAIRS,
             Metric.PATROL_FAILURES,
+            Metric.SANDBOX_UNFILTERED,
         )
         seconds = {
             name: counted(self, Metric.STEP_SECONDS, statistic)

@@ -64,7 +64,10 @@ class OnwardStack(Stack):
         self.live: Final = Live(self, "Sockets")
         self._function_package: Final = self._package()
         self.run_sandbox: Final = self._function(
-            "run_sandbox", {}, timeout=SANDBOX_TIMEOUT, memory=1024
+            "run_sandbox",
+            {"sandbox_without_filter": self._without_filter()},
+            timeout=SANDBOX_TIMEOUT,
+            memory=1024,
         )
         self.driven: Final = self._driven()
         self.driver: Final = Driver(self, "Driver", self.driven)
@@ -213,6 +216,9 @@ class OnwardStack(Stack):
 
     def _local_endpoints(self) -> str:
         return "1" if self.context.local_endpoints == "1" else "0"
+
+    def _without_filter(self) -> str:
+        return self.context.sandbox_without_filter or "alarm"
 
     def _catalogue(self) -> dict[str, str]:
         return self._data() | {

@@ -53,6 +53,11 @@ COUNTED: Final = (
         "The patrol could not look at a run: its log has the reason.",
     ),
     Counted(
+        Metric.SANDBOX_UNFILTERED,
+        "unfiltered-sandbox",
+        "Code that nobody has read ran without the kernel's filter, under the other locks.",
+    ),
+    Counted(
         Metric.UNSYNCED_SECONDS,
         "unheard-end",
         "The end of a run was not heard for an hour: onward deliveries says by whom.",

@@ -127,10 +127,12 @@ def sandbox() -> RemoteSandbox:
 
 @cache
 def cell() -> Cell:
-    """Return where `run_sandbox` runs code."""
+    """Return where `run_sandbox` runs code, after its own process was hidden from that code."""
+    from onward.sandbox.own_process import hide
     from onward.sandbox.run import Cell
 
-    return Cell()
+    hide()
+    return Cell(filtered_only=settings("run_sandbox").runs_filtered_only)
 
 
 def allows_drills() -> bool:

@@ -41,6 +41,7 @@ class Metric(StrEnum):
     UNSYNCED_SECONDS = "UnsyncedSeconds"
     PATROL_REPAIRS = "PatrolRepairs"
     PATROL_FAILURES = "PatrolFailures"
+    SANDBOX_UNFILTERED = "SandboxUnfiltered"
 
 
 _MEASURED: Final = frozenset(

@@ -38,7 +38,7 @@ FUNCTION_FIELDS: Final[Mapping[str, frozenset[str]]] = {
     },
     "start_run": _DATA | {"driver_arn"},
     "execute_step": _DATA | _CATALOGUE | {"model_id", "sandbox_function"} | _ENDING,
-    "run_sandbox": frozenset(),
+    "run_sandbox": frozenset({"sandbox_without_filter"}),
     "recover": _DATA | _ENDING,
     "settle": _DATA | _ENDING,
     "park": _DATA,
@@ -96,6 +96,7 @@ class Settings:
     driver_arn: str = ""
     execute_step_version: str = ""
     sandbox_function: str = ""
+    sandbox_without_filter: str = ""
     patrol_function: str = ""
     patrol_parameter: str = ""
     allow_local_endpoints: str = "0"
@@ -107,6 +108,11 @@ class Settings:
     def allows_drills(self) -> bool:
         """Whether tools that inject faults may be called on this stack."""
         return self.drills == "1"
+
+    @property
+    def runs_filtered_only(self) -> bool:
+        """Whether the sandbox refuses to run code where the kernel takes no filter."""
+        return self.sandbox_without_filter == "refuse"
 
     @property
     def allows_local(self) -> bool:

@@ -68,11 +68,21 @@ class _Child:
 
 
 class Cell:
-    """Runs jobs, one at a time; keeps whether this kernel takes filters."""
+    """Runs jobs, one at a time; keeps whether this kernel takes filters.
 
-    def __init__(self, locks: Locks | None = None) -> None:
+    With `filtered_only` nothing is run where it does not. Without, what holds then is the limits
+    and the audit hook.
+    """
+
+    def __init__(self, locks: Locks | None = None, *, filtered_only: bool = False) -> None:
         """Use all locks unless told otherwise."""
         self.locks: Locks = locks or Locks()
+        self._filtered_only = filtered_only
+
+    @property
+    def filtered(self) -> bool:
+        """Whether jobs run under the kernel's filter, for all that is known by now."""
+        return self.locks.program is not None
 
     def run(self, job: Job) -> Verdict:
         """Run a job and return what came of it, within its time-out and 15 s to start.
@@ -80,6 +90,8 @@ class Cell:
         Nothing is left of it: no process, no file. Raises SandboxUnavailable when it could not
         be started; the code has not run then.
         """
+        if self._filtered_only and not self.filtered:
+            raise SandboxUnavailable("this kernel takes no filter, and nothing is run without one")
         with _started(job, self.locks) as child:
             _attend(child, job)
             said = child.answer

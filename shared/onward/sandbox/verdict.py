@@ -1,8 +1,15 @@
-"""What came of a job. What the child says of it is believed no further than it can be checked."""
+"""What came of a job. What the child says of it is believed no further than it can be checked.
+
+The code runs in the child and may write to its pipe itself. So what comes out of it is a claim:
+a value that is checked as if `run` had returned it, or an error that the code could as well have
+raised. How long it took, what it printed, whether it ran out of time or was ended, is told by the
+process that watches it, and by nobody else.
+"""
 
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, NoReturn, cast, get_args
 
@@ -14,6 +21,8 @@ if TYPE_CHECKING:
     from onward.domain.model import Json
 
 Kind = Literal["raised", "timeout", "memory", "killed", "output_too_large", "not_json", "syntax"]
+Claim = Literal["raised", "memory", "not_json", "syntax"]
+"""The kinds that a child may tell; the others are seen from outside."""
 
 MAX_RESULT: Final = 256 * 1024
 """Bytes of JSON that a job may return, in ASCII."""
@@ -82,11 +91,11 @@ class Verdict:
 def judge(answer: bytes, stdout: str, seconds: float) -> Verdict | None:
     """Return the verdict that a child's answer gives; None when it gave none."""
     try:
-        document = json.loads(answer, parse_constant=_no_number)
+        document = json.loads(answer, parse_constant=_no_number, parse_float=_finite)
         if not isinstance(document, dict):
             return None
         if "value" not in document:
-            return Verdict(fault=_fault(document), stdout=stdout, seconds=seconds)
+            return Verdict(fault=_claimed(document), stdout=stdout, seconds=seconds)
         value = document["value"]
         _check(value)
     except NotJson as error:
@@ -96,13 +105,19 @@ def judge(answer: bytes, stdout: str, seconds: float) -> Verdict | None:
     return Verdict(value=value, stdout=stdout, seconds=seconds)
 
 
+def _claimed(document: Mapping[str, Json]) -> Fault:
+    if document["kind"] not in get_args(Claim):
+        raise ValueError("not for the child to tell")
+    return _fault(document)
+
+
 def _fault(document: Mapping[str, Json]) -> Fault:
     """Read a fault; raises ValueError for a kind that there is not."""
     kind, line = document["kind"], document.get("line")
     if kind not in get_args(Kind):
         raise ValueError("no such kind")
     message = str(document["message"])[:MAX_MESSAGE].encode(errors="replace").decode()
-    return Fault(cast("Kind", kind), message, line if isinstance(line, int) else None)
+    return Fault(cast("Kind", kind), message, line if type(line) is int else None)
 
 
 def _check(value: Json) -> None:
@@ -124,6 +139,13 @@ def _inside(value: Json) -> list[Json]:
     if isinstance(value, dict):
         return list(value.values())
     return value if isinstance(value, list) else []
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise NotJson(f"{text[:_QUOTED]} is too large for a JSON number")
+    return number
 
 
 def _no_number(name: str) -> NoReturn:
