@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from onward.app.carry_out import COMMIT_MARGIN
 from onward.app.patrol import look_after, patrol, run_of
 from onward.compose import patrol_seconds, until, watch
+from onward.metrics import Metric, count
 from onward.observability import log
 
 if TYPE_CHECKING:
@@ -33,10 +34,12 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
             repairs = look_after(runs, run_id, end)
             return {"looked": 1, "repairs": {repair.value: 1 for repair in repairs}}
         if source == SCHEDULED and not runs.due.claim_round(now, patrol_seconds()):
+            count(Metric.PATROL_BEATS)
             return {"looked": 0, "repairs": {}}
         end = min(end, now + event.get("seconds", math.inf))
         found = patrol(runs, end, _teller(line), everything=bool(event.get("everything")))
         line.append_keys(**found)
+        count(Metric.PATROL_BEATS)
         looked, more = found.pop("looked", 0), bool(found.pop("more", 0))
         return {"looked": looked, "repairs": dict(found), "more": more}
 

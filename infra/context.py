@@ -11,6 +11,9 @@ if TYPE_CHECKING:
 
 PREFIX: Final = "onward:"
 
+_CONCURRENCY: Final = 1000
+"""The default quota of concurrent invocations a region; new accounts begin with 10."""
+
 _STAGE: Final = re.compile(r"[A-Za-z][A-Za-z0-9-]{0,31}|")
 _SWITCH: Final = re.compile(r"[01]?")
 _NUMBER: Final = re.compile(r"[0-9]{0,9}")
@@ -20,6 +23,7 @@ _FORMS: Final = {
     "drills": _SWITCH,
     "local_endpoints": _SWITCH,
     "retention_days": _NUMBER,
+    "concurrency": _NUMBER,
     "state": re.compile(r"destroy|keep|"),
     "sandbox_without_filter": re.compile(r"refuse|alarm|"),
     "tags": re.compile(r"([^=,]+=[^=,]*(,[^=,]+=[^=,]*)*)?"),
@@ -42,6 +46,8 @@ class Context:
     stands, for a protected table cannot be rolled back.
     `state`: "destroy" deletes the data together with the stack.
     `email`: who is told of alarms; AWS asks them to confirm.
+    `concurrency`: how many functions the account may run at once, by its quota; 1000 where it is
+    not said. An alarm rings at four fifths.
     `retention_days`: how long logs and checkpoints are kept after the end; without, for ever.
     `model`: ids of Bedrock models or inference profiles, separated by commas; without any,
     workflows follow rules.
@@ -61,6 +67,7 @@ class Context:
     protect: str = ""
     state: str = ""
     email: str = ""
+    concurrency: str = ""
     retention_days: str = ""
     model: str = ""
     layer: str = ""
@@ -90,6 +97,11 @@ class Context:
     def keeps_data(self) -> bool:
         """Whether tables and bucket outlive the stack."""
         return self.state != "destroy"
+
+    @property
+    def concurrency_limit(self) -> int:
+        """The account's quota of concurrent invocations."""
+        return int(self.concurrency or _CONCURRENCY)
 
     @property
     def protects(self) -> bool:

@@ -9,23 +9,35 @@ from aws_cdk import aws_cloudwatch as cloudwatch
 from constructs import Construct
 from onward.metrics import Metric
 
-from infra.alarms.readings import counted, stream_age, visible
+from infra.alarms.readings import (
+    account_concurrency,
+    counted,
+    indexes,
+    oldest,
+    recursions,
+    socket_errors,
+    stream_age,
+    table_throttles,
+    visible,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from aws_cdk import aws_dynamodb as dynamodb
     from aws_cdk import aws_sqs as sqs
 
     from infra.driver import Driver
     from infra.function import Function
     from infra.http import Http
+    from infra.live import Live
 
 _HALF: Final = 12
 _FIVE: Final = Duration.minutes(5)
 
 
 class Dashboard(Construct):
-    """Two graphs a row, each added by who knows its metrics."""
+    """Graphs in rows of two, each added by who knows its metrics."""
 
     def __init__(self, scope: Construct, identifier: str) -> None:
         super().__init__(scope, identifier)
@@ -52,16 +64,22 @@ class Dashboard(Construct):
             ("Runs", {metric.value: counted(self, metric) for metric in runs}),
             ("Seconds from a step's first claim to its checkpoint", seconds),
         )
+        beats = {"rounds": counted(self, Metric.PATROL_BEATS)}
         steps = (Metric.STEPS_SUCCEEDED, Metric.STEPS_FAILED)
         self._row(
             ("Steps", {metric.value: counted(self, metric) for metric in steps}),
             ("Detours", {metric.value: counted(self, metric) for metric in detours}),
+            ("Rounds of the patrol", beats),
         )
 
-    def show_delivery(self, publisher: Function, queues: Sequence[sqs.Queue]) -> None:
+    def show_delivery(
+        self, publisher: Function, busy: Sequence[sqs.Queue], dead: Sequence[sqs.Queue]
+    ) -> None:
         """What waits between a commit and whoever must hear of it."""
+        queues = (*busy, *dead)
         self._row(
             ("Messages in queues", {queue.node.id: visible(queue) for queue in queues}),
+            ("Seconds the oldest message waits", {queue.node.id: oldest(queue) for queue in busy}),
             ("Milliseconds the stream lags behind", {"oldest": stream_age(publisher)}),
         )
         lag = {
@@ -84,7 +102,22 @@ class Dashboard(Construct):
             ("Milliseconds an invocation takes (95 of 100)", took),
         )
 
-    def show_driver(self, driver: Driver, http: Http) -> None:
+    def show_limits(self, consumers: Sequence[Function], tables: Sequence[dynamodb.Table]) -> None:
+        """What AWS refuses or cuts: concurrency, chains of invocations, requests for tables."""
+        throttled = {
+            f"{table.node.id} {index or 'itself'} {kind}": table_throttles(table, kind, index)
+            for table in tables
+            for index in ("", *indexes(table))
+            for kind in ("Read", "Write")
+        }
+        taken = {"concurrency taken": account_concurrency()}
+        cut = {f"{function.node.id} cut": recursions(function) for function in consumers}
+        self._row(
+            ("Throttled requests for tables and indexes", throttled),
+            ("The account's concurrency, and chains that Lambda cut", taken | cut),
+        )
+
+    def show_driver(self, driver: Driver, http: Http, live: Live) -> None:
         """Executions and requests."""
         machine = driver.machine
         executions = {
@@ -93,11 +126,13 @@ class Dashboard(Construct):
             "failed": machine.metric_failed(period=_FIVE),
             "aborted": machine.metric_aborted(period=_FIVE),
             "timed out": machine.metric_timed_out(period=_FIVE),
+            "throttled": machine.metric_throttled(period=_FIVE),
         }
         requests = {
             "requests": http.api.metric_count(period=_FIVE, statistic="sum"),
             "refused": http.api.metric_client_error(period=_FIVE, statistic="sum"),
             "failed": http.api.metric_server_error(period=_FIVE, statistic="sum"),
+            "sockets failed": socket_errors(live),
         }
         self._row(("Executions of the driver", executions), ("Requests", requests))
 

@@ -85,6 +85,11 @@ class Outbox(Construct):
         """The queues in which something waits for a person."""
         return (self.start_dead, self.notify_dead, self.stream_dead)
 
+    @property
+    def deliveries(self) -> tuple[sqs.Queue, ...]:
+        """The queues of endpoints to wake."""
+        return (self.notify, self.notify_slow)
+
     def publish(self, table: dynamodb.ITable, publisher: Function) -> None:
         """Wake the publisher for each event row that a commit inserted.
 

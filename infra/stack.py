@@ -28,7 +28,6 @@ from infra.wiring import connect, grant
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from aws_cdk import aws_sqs as sqs
     from constructs import Construct
 
 SANDBOX_TIMEOUT: Final = 85
@@ -254,13 +253,14 @@ class OnwardStack(Stack):
         ]
 
     def _watch(self) -> None:
+        outbox, wakes, page = self.outbox, self.wakes, self.dashboard
         self.alarms.watch(self)
-        self.dashboard.show_runs()
-        self.dashboard.show_delivery(self.publish_outbox, self._queues())
-        self.dashboard.show_functions(self.functions)
-        self.dashboard.show_driver(self.driver, self.http)
-
-    def _queues(self) -> tuple[sqs.Queue, ...]:
-        outbox, wakes = self.outbox, self.wakes
-        busy = (outbox.start, outbox.notify, outbox.notify_slow, wakes.queue)
-        return (*busy, *outbox.dead_letters, wakes.dead)
+        page.show_runs()
+        page.show_delivery(
+            self.publish_outbox,
+            (outbox.start, *outbox.deliveries, wakes.queue),
+            (*outbox.dead_letters, wakes.dead),
+        )
+        page.show_functions(self.functions)
+        page.show_driver(self.driver, self.http, self.live)
+        page.show_limits((self.start_run, self.notify, self.push_events), self.state.tables)

@@ -68,6 +68,11 @@ class State(Construct):
         self.cursors: Final = self._cursors_table()
         self.artifacts: Final = self._artifacts_bucket()
 
+    @property
+    def tables(self) -> tuple[dynamodb.Table, ...]:
+        """All tables."""
+        return tuple(each for each in self.node.children if isinstance(each, dynamodb.Table))
+
     def let_commit(self, *functions: Function) -> None:
         """Let functions read runs and commit to them; the indexes are not theirs to read."""
         for function in functions:

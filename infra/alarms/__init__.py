@@ -8,16 +8,22 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from aws_cdk import Stack
-from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_cloudwatch_actions as actions
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_sns as sns
 from aws_cdk import aws_sns_subscriptions as subscriptions
 from constructs import Construct
 
-from infra.alarms.compute import driver_alarms, function_alarms, http_alarms
-from infra.alarms.queues import dead_letter_alarms, stream_alarms
+from infra.alarms.compute import (
+    concurrency_alarms,
+    driver_alarms,
+    function_alarms,
+    recursion_alarms,
+)
+from infra.alarms.gateways import http_alarms, socket_alarms
+from infra.alarms.queues import age_alarms, dead_letter_alarms, stream_alarms
 from infra.alarms.runs import run_alarms
+from infra.alarms.tables import table_alarms
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -53,9 +59,7 @@ class Alarms(Construct):
                 threshold=alarm.threshold,
                 datapoints_to_alarm=alarm.of[0],
                 evaluation_periods=alarm.of[1],
-                comparison_operator=(
-                    cloudwatch.ComparisonOperator.GREATER_THAN_OR_EQUAL_TO_THRESHOLD
-                ),
+                comparison_operator=alarm.comparison,
                 treat_missing_data=alarm.missing,
                 alarm_description=alarm.description,
             )
@@ -64,9 +68,15 @@ class Alarms(Construct):
 
 def _all(stack: OnwardStack) -> Iterator[Alarm]:
     """Yield every alarm, by subject."""
+    outbox, wakes = stack.outbox, stack.wakes
     yield from run_alarms(stack)
-    yield from dead_letter_alarms(*stack.outbox.dead_letters, stack.wakes.dead)
+    yield from dead_letter_alarms(*outbox.dead_letters, wakes.dead)
+    yield from age_alarms(starts=outbox.start, lives=wakes.queue, deliveries=outbox.deliveries)
     yield from stream_alarms(stack.publish_outbox)
+    yield from table_alarms(*stack.state.tables)
     yield from function_alarms(stack.driven.execute_step, stack.functions)
+    yield from recursion_alarms(stack.start_run, stack.notify, stack.push_events)
+    yield from concurrency_alarms(stack.context.concurrency_limit)
     yield from driver_alarms(stack.driver)
     yield from http_alarms(stack.http)
+    yield from socket_alarms(stack.live)

@@ -27,6 +27,8 @@ BREACHING: Final = cloudwatch.TreatMissingData.BREACHING
 class Alarm:
     """A metric that rings when it reaches a threshold in `of[0]` of `of[1]` periods.
 
+    With `below` it rings as long as it stays below the threshold.
+
     `says` is one sentence for whoever is woken: what is wrong. `runbook` is the anchor of the
     paragraph in the runbook that tells what to do. The metric is a single one, so that an alarm
     names its culprit; a sum costs as much as its parts.
@@ -39,11 +41,20 @@ class Alarm:
     threshold: float = 1
     of: tuple[int, int] = (1, 1)
     missing: cloudwatch.TreatMissingData = NO_ALARM
+    below: bool = False
 
     @property
     def description(self) -> str:
         """What the alarm's message says, with the place of its paragraph in the runbook."""
         return f"{self.says} Runbook: {RUNBOOK}#{self.runbook}"
+
+    @property
+    def comparison(self) -> cloudwatch.ComparisonOperator:
+        """How a value is compared with the threshold."""
+        operators = cloudwatch.ComparisonOperator
+        if self.below:
+            return operators.LESS_THAN_THRESHOLD
+        return operators.GREATER_THAN_OR_EQUAL_TO_THRESHOLD
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,3 +68,4 @@ class Counted:
     statistic: str = "sum"
     missing: cloudwatch.TreatMissingData = NO_ALARM
     of: tuple[int, int] = (1, 1)
+    below: bool = False

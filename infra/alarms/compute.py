@@ -1,23 +1,23 @@
-"""Alarms on what runs: functions, executions of the driver, and calls of the API."""
+"""Alarms on what runs: functions, and executions of the driver."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
 from infra.alarms.alarm import FIVE_MINUTES, MINUTE, Alarm
+from infra.alarms.readings import account_concurrency, recursions
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from infra.driver import Driver
     from infra.function import Function
-    from infra.http import Http
-
-_SERVER_ERRORS: Final = 5
-"""In five minutes. One that may pass, such as a throttled table, is asked again by the client."""
 
 _LOST_ATTEMPTS: Final = 10
 """In five minutes. Single deaths are what the driver is for; this many are a cause of their own."""
+
+_NEARLY_ALL: Final = 80
+"""Per cent of the account's concurrent invocations."""
 
 
 def function_alarms(worker: Function, functions: Iterable[Function]) -> Iterator[Alarm]:
@@ -56,14 +56,37 @@ def driver_alarms(driver: Driver) -> Iterator[Alarm]:
             says="An execution of the driver ended before its run: look at its last event.",
             runbook="dead-execution",
         )
-
-
-def http_alarms(http: Http) -> Iterator[Alarm]:
-    """Yield what rings on calls that our side could not answer: they are no failed invocations."""
     yield Alarm(
-        name="ServerErrors",
-        metric=http.api.metric_server_error(period=FIVE_MINUTES),
-        says="Calls of the API are answered with 5xx: look for them in the function's log.",
-        runbook="server-errors",
-        threshold=_SERVER_ERRORS,
+        name="ExecutionsThrottled",
+        metric=machine.metric_throttled(period=MINUTE),
+        says="Step Functions holds transitions back for minutes: runs are slow.",
+        runbook="throttled-driver",
+        of=(3, 5),
+    )
+
+
+def recursion_alarms(*consumers: Function) -> Iterator[Alarm]:
+    """Yield what rings when Lambda cuts a chain of invocations through a queue.
+
+    It does so after about 16, unless the function allows recursion. Source: AWS Lambda, "Recursive
+    loop detection".
+    """
+    for function in consumers:
+        yield Alarm(
+            name=f"{function.node.id}Recursion",
+            metric=recursions(function),
+            says="Lambda dropped an invocation as a loop: what it was to do was not done.",
+            runbook="cut-chain",
+        )
+
+
+def concurrency_alarms(limit: int) -> Iterator[Alarm]:
+    """Yield what rings before the account's concurrency is used up, others' functions included."""
+    yield Alarm(
+        name="AccountConcurrency",
+        metric=account_concurrency(),
+        says="Most of the account's concurrent invocations are taken: soon some are refused.",
+        runbook="account-concurrency",
+        threshold=max(1, limit * _NEARLY_ALL // 100),
+        of=(3, 5),
     )

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from onward.metrics import Metric
 
-from infra.alarms.alarm import Alarm, Counted
+from infra.alarms.alarm import BREACHING, Alarm, Counted
 from infra.alarms.readings import counted
 
 if TYPE_CHECKING:
@@ -41,6 +41,13 @@ COUNTED: Final = (
         "lost-attempts",
         "Many attempts are lost and taken over: a tool kills its worker or outlasts its time.",
         threshold=_LOST_ATTEMPTS,
+    ),
+    Counted(
+        Metric.PATROL_BEATS,
+        "no-patrol",
+        "The patrol has not finished a round for five minutes: nothing that stands still is found.",
+        below=True,
+        missing=BREACHING,
     ),
     Counted(
         Metric.PATROL_REPAIRS,
@@ -79,4 +86,5 @@ def run_alarms(scope: Construct) -> Iterator[Alarm]:
             threshold=row.threshold,
             of=row.of,
             missing=row.missing,
+            below=row.below,
         )

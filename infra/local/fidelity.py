@@ -13,7 +13,7 @@ from importlib import import_module
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Final
 
-from infra.local import formation, hops, queues
+from infra.local import embedded, formation, hops, queues
 from infra.local.starts import Starts
 from infra.local.streams import Poller
 
@@ -52,6 +52,7 @@ def apply() -> None:
     sqs: Any = import_module("ministack.services.sqs")
     provisioners: Any = import_module("ministack.services.cloudformation.provisioners")
     formation.apply(provisioners)
+    embedded.apply(lambda_service, import_module("ministack.services.cloudwatch"))
     queues.apply(lambda_service, sqs)
     hops.apply(lambda_service, sqs, provisioners)
     _stop_waiting_for_logs(runtime)

@@ -1,4 +1,4 @@
-"""Alarms that ring on this machine: how deep watched queues are, once a second.
+"""Alarms that ring on this machine: how deep and how old watched queues are, once a second.
 
 As released the emulator publishes no queue metrics, looks at alarms only when somebody publishes
 a metric, takes every metric of the name for the alarm's own whatever its dimensions, and without
@@ -22,7 +22,10 @@ if TYPE_CHECKING:
 
 SECONDS: Final = 1.0
 
-_DEPTH: Final = ("AWS/SQS", "ApproximateNumberOfMessagesVisible")
+_DEPTH: Final = "ApproximateNumberOfMessagesVisible"
+_AGE: Final = "ApproximateAgeOfOldestMessage"
+_OK: Final = "notBreaching"
+_BREACH: Final = "breaching"
 _COMPARED: Final[dict[str, Callable[[float, float], bool]]] = {
     "GreaterThanOrEqualToThreshold": ge,
     "GreaterThanThreshold": gt,
@@ -32,7 +35,7 @@ _COMPARED: Final[dict[str, Callable[[float, float], bool]]] = {
 
 
 class QueuePump:
-    """Feeds the depth of queues that have an alarm, and lets all alarms be evaluated.
+    """Feeds depth and age of queues that have an alarm, and lets all alarms be evaluated.
 
     CloudWatch takes minutes for either way; here both take a second, because each reading
     replaces the one before.
@@ -55,32 +58,35 @@ class QueuePump:
         while True:
             time.sleep(SECONDS)
             try:
-                self._read_depths()
+                self._read_queues()
                 self._cloudwatch._evaluate_all_alarms()
             except Exception:
                 # It shares the services' data without their locks; the next round reads it anew.
                 logging.getLogger(__name__).exception("the queue pump skipped a round")
 
-    def _read_depths(self) -> None:
+    def _read_queues(self) -> None:
         queues = {url.rsplit("/", 1)[-1]: queue for url, queue in self._sqs._queues.items()}
         now = time.time()
         for alarm in self._cloudwatch._alarms.values():
             queue = queues.get(_dimensions(alarm).get("QueueName", ""))
-            if (alarm["Namespace"], alarm["MetricName"]) != _DEPTH or queue is None:
+            if alarm["Namespace"] != "AWS/SQS" or queue is None:
                 continue
-            depth = sum(message["visible_at"] <= now for message in list(queue["messages"]))
-            reading = {"Timestamp": now, "Value": float(depth), "Unit": "Count"}
+            value = _measured(alarm["MetricName"], list(queue["messages"]), now)
+            reading = {"Timestamp": now, "Value": value, "Unit": "None"}
             self._cloudwatch._metrics[self._key(alarm)] = [reading]
 
     def _evaluating(self, evaluate: Callable[..., None]) -> Callable[..., None]:
         def evaluate_own(alarm: dict[str, Any]) -> None:
-            """Evaluate like AWS an alarm for which no data is no breach, like all of ours."""
+            """Evaluate like AWS an alarm for which no data is a breach or is none, as all ours."""
             compare = _COMPARED.get(alarm.get("ComparisonOperator", ""))
-            if compare is None or alarm.get("TreatMissingData") != "notBreaching":
+            missing = alarm.get("TreatMissingData")
+            if compare is None or missing not in {_OK, _BREACH}:
                 evaluate(alarm)
                 return
-            values = [value for value in self._values(alarm) if value is not None]
+            found = list(self._values(alarm))
+            values = [value for value in found if value is not None]
             breaches = sum(compare(value, alarm["Threshold"]) for value in values)
+            breaches += found.count(None) if missing == _BREACH else 0
             wanted = alarm.get("DatapointsToAlarm") or alarm["EvaluationPeriods"]
             self._put(alarm, "ALARM" if breaches >= wanted else "OK", values)
 
@@ -113,6 +119,13 @@ class QueuePump:
     def _key(self, alarm: dict[str, Any]) -> tuple[str, str, str]:
         dimensions = self._cloudwatch._dims_key(_dimensions(alarm))
         return alarm["Namespace"], alarm["MetricName"], dimensions
+
+
+def _measured(metric: str, messages: list[dict[str, Any]], now: float) -> float:
+    """Return how many messages are visible, or how long the oldest has been there, in seconds."""
+    if metric == _AGE:
+        return max((now - message["sent_at"] for message in messages), default=0.0)
+    return float(sum(message["visible_at"] <= now for message in messages))
 
 
 def _dimensions(alarm: dict[str, Any]) -> dict[str, str]:

@@ -39,6 +39,7 @@ class Metric(StrEnum):
     PERMISSION_FAILURES = "PermissionFailures"
     DELIVERY_SECONDS = "DeliverySeconds"
     UNSYNCED_SECONDS = "UnsyncedSeconds"
+    PATROL_BEATS = "PatrolBeats"
     PATROL_REPAIRS = "PatrolRepairs"
     PATROL_FAILURES = "PatrolFailures"
     SANDBOX_UNFILTERED = "SandboxUnfiltered"

@@ -25,7 +25,7 @@ def watched(template: Template) -> set[tuple[str, str, str]]:
     return {
         (alarm["Namespace"], alarm["MetricName"], named(dimension["Value"]))
         for alarm in alarms(template).values()
-        for dimension in alarm["Dimensions"]
+        for dimension in alarm.get("Dimensions", [{"Value": "the account"}])
     }
 
 
@@ -98,11 +98,16 @@ def test_the_topic_refuses_plain_connections(template: Template) -> None:
     assert [s["Condition"] for s in denied] == [{"Bool": {"aws:SecureTransport": "false"}}]
 
 
-def test_no_data_is_no_alarm(template: Template) -> None:
-    """The default leaves an alarm of an idle queue without a state, for ever."""
+def test_no_data_is_no_alarm_but_for_the_heartbeat(template: Template) -> None:
+    """The default leaves an alarm of an idle queue without a state, for ever.
+
+    Where nothing runs nothing counts: only what breaches without data rings then.
+    """
     for name, alarm in alarms(template).items():
-        assert alarm["TreatMissingData"] == "notBreaching", name
-        assert alarm["ComparisonOperator"] == "GreaterThanOrEqualToThreshold", name
+        beats = alarm["MetricName"] == Metric.PATROL_BEATS
+        assert alarm["TreatMissingData"] == ("breaching" if beats else "notBreaching"), name
+        compared = "LessThanThreshold" if beats else "GreaterThanOrEqualToThreshold"
+        assert alarm["ComparisonOperator"] == compared, name
         assert alarm["DatapointsToAlarm"] <= alarm["EvaluationPeriods"]
 
 
@@ -135,20 +140,81 @@ def test_an_alarm_looks_at_one_metric(template: Template) -> None:
         assert "Metrics" not in alarm, name
 
 
-def test_every_dead_letter_queue_rings_at_its_first_message(template: Template) -> None:
-    """By what lies in it: what was sent leaves out redriven messages."""
-    rings = {
+def by_queue(template: Template, metric: str) -> dict[str, tuple[str, float, int]]:
+    """Return statistic, threshold and periods of each queue's alarm on a metric."""
+    return {
         target(alarm["Dimensions"][0]["Value"]): (
-            alarm["MetricName"],
             alarm["Statistic"],
             alarm["Threshold"],
             alarm["EvaluationPeriods"],
         )
         for alarm in alarms(template).values()
-        if alarm["Namespace"] == "AWS/SQS"
+        if (alarm["Namespace"], alarm["MetricName"]) == ("AWS/SQS", metric)
     }
-    expected = ("ApproximateNumberOfMessagesVisible", "Maximum", 1, 1)
-    assert rings == dict.fromkeys(dead_letters(template), expected)
+
+
+def test_every_dead_letter_queue_rings_at_its_first_message(template: Template) -> None:
+    """By what lies in it: what was sent leaves out redriven messages."""
+    rings = by_queue(template, "ApproximateNumberOfMessagesVisible")
+    assert rings == dict.fromkeys(dead_letters(template), ("Maximum", 1, 1))
+
+
+def test_every_other_queue_rings_when_its_messages_wait(template: Template) -> None:
+    """Its consumer may be refused, disabled or failing: none of these leaves a dead letter."""
+    work = of_type(template, "SQS::Queue").keys() - dead_letters(template)
+    rings = by_queue(template, "ApproximateAgeOfOldestMessage")
+
+    assert rings.keys() == work
+    assert {statistic for statistic, _, _ in rings.values()} == {"Maximum"}
+    assert all(300 <= seconds <= 1800 for _, seconds, _ in rings.values())
+
+
+def test_every_table_and_index_rings_when_it_is_throttled(template: Template) -> None:
+    """A full index holds up its table, whose own metric says nothing of it."""
+    expected = {
+        (name, index, f"{kind}ThrottleEvents")
+        for name, table in of_type(template, "DynamoDB::Table").items()
+        for index in ("", *(each["IndexName"] for each in indexes_of(table)))
+        for kind in ("Read", "Write")
+    }
+    found = set()
+    for alarm in alarms(template).values():
+        if alarm["Namespace"] == "AWS/DynamoDB":
+            values = {each["Name"]: each["Value"] for each in alarm["Dimensions"]}
+            index = values.get("GlobalSecondaryIndexName", "")
+            found.add((target(values["TableName"]), index, alarm["MetricName"]))
+    assert found == expected
+    assert {index for _, index, _ in found} >= {"", "by_tenant", "due"}
+
+
+def indexes_of(table: dict[str, Any]) -> list[dict[str, Any]]:
+    indexes: list[dict[str, Any]] = table["Properties"].get("GlobalSecondaryIndexes", [])
+    return indexes
+
+
+def test_every_consumer_of_a_queue_rings_when_its_chain_is_cut(template: Template) -> None:
+    """Lambda drops the 17th or so invocation of a chain, and tells nobody else."""
+    consumers = {
+        target(mapping["Properties"]["FunctionName"])
+        for mapping in of_type(template, "Lambda::EventSourceMapping").values()
+        if "StartingPosition" not in mapping["Properties"]
+    }
+    cut = {name for _, found, name in watched(template) if found == "RecursiveInvocationsDropped"}
+    assert cut == consumers
+
+
+@pytest.mark.parametrize(("quota", "threshold"), [("", 800), ("10", 8)])
+def test_the_accounts_concurrency_rings_before_it_is_used_up(
+    synthesise: Synthesise, quota: str, threshold: int
+) -> None:
+    """By the quota that was named; the metric is the account's, so it has no dimension."""
+    (alarm,) = (
+        alarm
+        for alarm in alarms(synthesise(concurrency=quota)).values()
+        if alarm["MetricName"] == "ClaimedAccountConcurrency"
+    )
+    assert alarm["Threshold"] == threshold
+    assert not alarm.get("Dimensions")
 
 
 def test_a_function_rings_at_its_first_error_unless_it_runs_tools(template: Template) -> None:
@@ -181,10 +247,11 @@ def test_every_stream_reader_rings_when_it_lags(template: Template) -> None:
 
 
 def test_every_machine_rings_when_an_execution_does_not_succeed(template: Template) -> None:
-    """Each of the three ways leaves a run that has not ended."""
+    """Each of the three ways leaves a run that has not ended; a throttled one is late."""
     for name in of_type(template, "StepFunctions::StateMachine"):
-        for end in ("Failed", "Aborted", "TimedOut"):
-            assert ("AWS/States", f"Executions{end}", name) in watched(template)
+        for metric in ("ExecutionsFailed", "ExecutionsAborted", "ExecutionsTimedOut"):
+            assert ("AWS/States", metric, name) in watched(template)
+        assert ("AWS/States", "ExecutionThrottled", name) in watched(template)
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,12 @@ from infra.local.stack import Stack
 from tests.stack.sandbox import until
 
 
+def every(cloudwatch: Any) -> list[dict[str, Any]]:
+    """Return all alarms: there are more than fit an answer."""
+    pages = cloudwatch.get_paginator("describe_alarms").paginate()
+    return [alarm for page in pages for alarm in page["MetricAlarms"]]
+
+
 @dataclass
 class Watch:
     """The stack's alarms, and a queue that hears what their topic says."""
@@ -25,12 +31,22 @@ class Watch:
 
     def states(self, metric: str) -> dict[str, str]:
         """Return the states of all alarms on a metric, by what they look at."""
-        found = self.alarms.describe_alarms()["MetricAlarms"]
+        found = every(self.alarms)
         return {
             alarm["Dimensions"][0]["Value"]: alarm["StateValue"]
             for alarm in found
             if alarm["MetricName"] == metric
         }
+
+    def hasten(self, metric: str, about: str, **changes: Any) -> None:
+        """Give a deployed alarm other numbers, so that its cause shows within seconds."""
+        (alarm,) = (
+            alarm
+            for alarm in every(self.alarms)
+            if alarm["MetricName"] == metric and alarm["Dimensions"][0]["Value"] == about
+        )
+        kept = {key: value for key, value in alarm.items() if key in SETTABLE}
+        self.alarms.put_metric_alarm(**kept | changes)
 
     def heard(self) -> list[dict[str, Any]]:
         """Take what the topic said since the last time."""
@@ -41,8 +57,17 @@ class Watch:
         return [json.loads(json.loads(message["Body"])["Message"]) for message in told]
 
 
+SETTABLE = (
+    *("AlarmName", "AlarmDescription", "AlarmActions", "MetricName", "Namespace", "Dimensions"),
+    *("Statistic", "Period", "EvaluationPeriods", "DatapointsToAlarm", "Threshold"),
+    *("ComparisonOperator", "TreatMissingData"),
+)
+
+
 @pytest.fixture
 def watch(stack: Stack) -> Watch:
+    alarms = client("cloudwatch", stack)
+    until(lambda: beating(alarms) == "OK", 30)
     queues = client("sqs", stack)
     inbox = queues.create_queue(QueueName=f"inbox-{uuid.uuid4().hex[:8]}")["QueueUrl"]
     attributes = queues.get_queue_attributes(QueueUrl=inbox, AttributeNames=["QueueArn"])
@@ -52,11 +77,22 @@ def watch(stack: Stack) -> Watch:
         Endpoint=attributes["Attributes"]["QueueArn"],
     )
     return Watch(
-        client("cloudwatch", stack),
+        alarms,
         queues,
         client("lambda", stack),
         inbox,
     )
+
+
+def beating(alarms: Any) -> str:
+    """Return the state of the patrol's heartbeat: a new stack rings until its first round."""
+    (state,) = (a["StateValue"] for a in every(alarms) if a["MetricName"] == "PatrolBeats")
+    return str(state)
+
+
+def about(said: dict[str, Any]) -> str:
+    """Return what the alarm of a message looks at."""
+    return str(said["Trigger"]["Dimensions"][0]["Value"])
 
 
 def name(url: str) -> str:
@@ -103,8 +139,7 @@ def test_a_function_that_fails_rings_alone(stack: Stack, watch: Watch) -> None:
 
 def test_every_alarm_has_a_state_within_seconds(watch: Watch) -> None:
     """Nothing to report is a state too."""
-    described = watch.alarms.describe_alarms
-    until(lambda: {a["StateValue"] for a in described()["MetricAlarms"]} <= {"OK", "ALARM"})
+    until(lambda: {alarm["StateValue"] for alarm in every(watch.alarms)} <= {"OK", "ALARM"})
 
 
 def test_the_dashboard_is_there(watch: Watch) -> None:
@@ -112,5 +147,69 @@ def test_the_dashboard_is_there(watch: Watch) -> None:
     (entry,) = watch.alarms.list_dashboards()["DashboardEntries"]
     page = watch.alarms.get_dashboard(DashboardName=entry["DashboardName"])
     widgets = json.loads(page["DashboardBody"])["widgets"]
-    assert len(widgets) == 12
+    assert len(widgets) == 16
     assert all(widget["properties"]["metrics"] for widget in widgets)
+
+
+def test_a_patrol_that_does_not_come_rings_until_it_does(stack: Stack, watch: Watch) -> None:
+    """Nothing reports, and that is the fault; its five minutes are made five seconds here."""
+    rules = client("events", stack)
+    (clock,) = (r["Name"] for r in rules.list_rules()["Rules"] if "Clock" in r["Name"])
+    rules.disable_rule(Name=clock)
+    try:
+        watch.hasten("PatrolBeats", "onward", Period=5)
+
+        (said,) = until(watch.heard)
+        assert "no-patrol" in said["AlarmDescription"]
+
+        watch.functions.invoke(FunctionName=stack.outputs["PatrolFunction"], Payload=b"{}")
+        until(lambda: beating(watch.alarms) == "OK", 3)
+    finally:
+        watch.hasten("PatrolBeats", "onward", Period=300)
+        rules.enable_rule(Name=clock)
+
+
+@pytest.mark.parametrize(
+    ("queue", "function"), [("Start", "StartRun"), ("NotifySlow", "Notify"), ("Live", "PushEvents")]
+)
+def test_messages_that_nobody_takes_ring(
+    stack: Stack, watch: Watch, queue: str, function: str
+) -> None:
+    """Their consumer's mapping is disabled: none of them ever becomes a dead letter."""
+    url = stack.outputs[f"{queue}QueueUrl" if queue != "NotifySlow" else "NotifySlowUrl"]
+    mappings = watch.functions.list_event_source_mappings(
+        FunctionName=stack.outputs[f"{function}Function"]
+    )["EventSourceMappings"]
+    mapping = next(m["UUID"] for m in mappings if m["EventSourceArn"].endswith(name(url)))
+    watch.functions.update_event_source_mapping(UUID=mapping, Enabled=False)
+    try:
+        watch.hasten("ApproximateAgeOfOldestMessage", name(url), Threshold=1)
+        group = {"MessageGroupId": "g"} if url.endswith(".fifo") else {}
+        once = {"MessageDeduplicationId": uuid.uuid4().hex} if group else {}
+        watch.queues.send_message(QueueUrl=url, MessageBody="waits", **group, **once)
+
+        (said,) = until(watch.heard)
+        assert said["Trigger"]["Dimensions"][0]["Value"] == name(url)
+        assert "waiting-messages" in said["AlarmDescription"]
+    finally:
+        watch.queues.purge_queue(QueueUrl=url)
+        watch.hasten("ApproximateAgeOfOldestMessage", name(url), Threshold=300)
+        watch.functions.update_event_source_mapping(UUID=mapping, Enabled=True)
+
+
+def test_a_chain_that_is_cut_rings(stack: Stack, watch: Watch) -> None:
+    """The message comes out of a chain that has had all its hops already."""
+    function, url = stack.outputs["StartRunFunction"], stack.outputs["StartQueueUrl"]
+    until(lambda: watch.states("RecursiveInvocationsDropped").get(function) == "OK")
+    sender = client("sqs", stack)
+    sender.meta.events.register(
+        "before-sign.sqs.SendMessage",
+        lambda request, **_: request.headers.add_header("X-Ministack-Invoke-Depth", "16"),
+    )
+
+    sender.send_message(QueueUrl=url, MessageBody="{}")
+
+    # Its dead letter rings as well.
+    (said,) = until(lambda: [said for said in watch.heard() if about(said) == function])
+    assert "cut-chain" in said["AlarmDescription"]
+    watch.queues.purge_queue(QueueUrl=stack.outputs["StartDeadUrl"])

@@ -210,10 +210,11 @@ class heard_by:  # noqa: N801 - reads as the statement it is
 def alarm(stack: Stack, output: str) -> str:
     """The state of the alarm on a dead-letter queue."""
     queue = stack.outputs[output].rsplit("/", 1)[-1]
-    found = client("cloudwatch", stack).describe_alarms()["MetricAlarms"]
+    pages = client("cloudwatch", stack).get_paginator("describe_alarms").paginate()
     (state,) = (
         alarm["StateValue"]
-        for alarm in found
+        for page in pages
+        for alarm in page["MetricAlarms"]
         if alarm["MetricName"] == "ApproximateNumberOfMessagesVisible"
         and alarm["Dimensions"][0]["Value"] == queue
     )

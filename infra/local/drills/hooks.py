@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from infra.local.deploy import client
 from infra.local.subscriber import subscribed
@@ -71,12 +71,11 @@ def synced(stage: Stage, refund: Refund) -> bool:
 def alarm(stage: Stage, output: str) -> str:
     """Return the state of the alarm on a dead-letter queue."""
     queue = stage.stack.outputs[output].rsplit("/", 1)[-1]
-    found: list[dict[str, Any]] = client("cloudwatch", stage.stack).describe_alarms()[
-        "MetricAlarms"
-    ]
+    pages = client("cloudwatch", stage.stack).get_paginator("describe_alarms").paginate()
     return next(
         str(each["StateValue"])
-        for each in found
+        for page in pages
+        for each in page["MetricAlarms"]
         if any(dimension["Value"] == queue for dimension in each.get("Dimensions", []))
     )
 
