@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class MemoryStore:
-    """The rows of one run. `watch` sees every outcome just before it is written."""
+    """The rows of one run. `watch` sees what is written, before it is, `judge` what is decided."""
 
     run: Run
     plan: dict[str, PlannedStep]
@@ -44,6 +44,7 @@ class MemoryStore:
     events: list[Event] = field(default_factory=list)
     incidents: list[Incident] = field(default_factory=list)
     watch: Callable[[MemoryStore, Outcome], None] = lambda _store, _outcome: None
+    judge: Callable[[Command, Outcome], None] = lambda _command, _outcome: None
 
     @classmethod
     def submitted(
@@ -67,9 +68,12 @@ class MemoryStore:
         view = View(self.run)
         while True:
             try:
-                return decide(view, command, generation, now)
+                outcome = decide(view, command, generation, now)
             except RowsMissing as missing:
                 self._read(view, missing, command)
+            else:
+                self.judge(command, outcome)
+                return outcome
 
     def commit(self, outcome: Outcome) -> None:
         """Write an outcome whole or raise Conflict."""

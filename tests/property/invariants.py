@@ -108,11 +108,23 @@ def _check_incidents(outcome: Outcome) -> None:
     known, over = set(), set()
     for step_id, lost, now in _interruptions(outcome):
         known.add((step_id, lost.cause, lost.at))
-        if now is None or (now.cause, now.at) != (lost.cause, lost.at):
+        alone = lost.doubtful or not lost.part
+        if alone and (now is None or (now.cause, now.at) != (lost.cause, lost.at)):
             over.add((step_id, lost.cause, lost.at))
     assert over <= set(told) <= known
     assert len(told) == len(set(told))
     assert all(i.resumed_at >= i.interruption.at for i in outcome.incidents)
+    _check_one_interruption(outcome)
+
+
+def _check_one_interruption(outcome: Outcome) -> None:
+    """What one command cuts is one interruption, which saves no more than was paid before it."""
+    begun = [new.lost for old, new in outcome.steps if new.lost and not (old and old.lost)]
+    begun += [i.interruption for i in outcome.incidents if i.step_id is None]
+    if outcome.run.lost and not outcome.before.lost:
+        begun.append(outcome.run.lost)
+    assert len([lost for lost in begun if not lost.part]) <= 1
+    assert sum(lost.tokens for lost in begun) <= outcome.run.usage.total
 
 
 def _interruptions(

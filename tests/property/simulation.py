@@ -22,6 +22,7 @@ from onward.domain.protocol import (
 
 from tests.builders import NOW, payload
 from tests.driver_model import At, Execution
+from tests.property.budgets import check_budgets
 from tests.property.invariants import check_outcome
 from tests.property.receiver import Receiver
 
@@ -45,7 +46,7 @@ class Simulation:
 
     def __init__(self, store: MemoryStore, *, late: bool) -> None:
         """Start with a queued run and the execution that was asked for."""
-        store.watch = check_outcome
+        store.watch, store.judge = check_outcome, check_budgets
         self.store = store
         self.late = late
         self.now = NOW
@@ -152,9 +153,11 @@ class Simulation:
         asleep = self.execution.at is At.PARK and self.token is not None
         return asleep and not self.deaf and self.run.status is RunStatus.QUEUED
 
-    def replace_execution(self, *, alive: bool) -> None:
+    def replace_execution(self, *, alive: bool, by_itself: bool = True) -> None:
         """The patrol fences an execution that it believes dead; perhaps it is not."""
-        self.send(Restart("execution_aborted"), self.execution)
+        stalled = self.run.stalled
+        self.send(Restart("execution_aborted", by_itself=by_itself), self.execution)
+        assert by_itself or stalled or not self.run.stalled
         if not alive:
             self.execution.at = At.DONE
         self.next_execution()
@@ -173,9 +176,12 @@ class Simulation:
         command = replace(lost, called=False, gone=gone, jitter=0.5)
         return self.send(command, self.execution)
 
-    def recover(self, decision: Decision, *, dead: bool, sends: bool = False) -> Decision:
+    def recover(
+        self, decision: Decision, *, dead: bool, sends: bool = False, frozen: bool = False
+    ) -> Decision:
         """Recover an attempt; one that is not dead may send after the decision that it did not."""
-        command = Recover(decision.step_id, decision.fence, decision.lane, "lost", dead=dead)
+        lost = Recover(decision.step_id, decision.fence, decision.lane, "lost", dead=dead)
+        command = replace(lost, frozen=frozen and not dead)
         ours = [p for p in self.processes if p.decision is decision]
         for process in ours if dead else []:
             self.gone(process, self.now)

@@ -97,7 +97,8 @@ class DriverAndWorkers(RuleBasedStateMachine):
         if kind == "loses its map" and self.at is At.LANES:
             sim.execution.lanes, sim.execution.at = {}, At.SETTLE
         if kind == "is replaced":
-            sim.replace_execution(alive=data.draw(st.booleans()))
+            alive, by_itself = data.draw(st.booleans()), data.draw(st.booleans())
+            sim.replace_execution(alive=alive, by_itself=by_itself)
         if kind == "stalls":
             for _ in range(4):
                 sim.replace_execution(alive=False)
@@ -129,7 +130,8 @@ class DriverAndWorkers(RuleBasedStateMachine):
         lanes = self.sim.execution.lanes
         lane = data.draw(st.sampled_from(sorted(lanes)))
         attempt = lanes[lane]
-        decision = self.sim.recover(attempt, dead=dead, sends=sends)
+        frozen = data.draw(st.booleans())
+        decision = self.sim.recover(attempt, dead=dead, sends=sends, frozen=frozen)
         if lost_reply:
             decision = self.sim.recover(attempt, dead=dead)
         self.sim.execution.take(decision, lane)
@@ -208,8 +210,10 @@ class DriverAndWorkers(RuleBasedStateMachine):
         if ends in {"sends", "times out"}:
             process.send(self.sim)
         if ends == "times out":
-            answer = self.sim.recover(decision, dead=False)
+            answer = self.sim.recover(decision, dead=False, frozen=True)
             self.sim.execution.take(answer, decision.lane)
+        elif ends == "comes late":
+            process.rest(self.sim, jitter)
         elif ends not in {"freezes", "sends"}:
             self.acts(process, ends, jitter, dies_after=dies_after)
 
@@ -229,6 +233,9 @@ class DriverAndWorkers(RuleBasedStateMachine):
             case "dies" | "dies, its receipt kept":
                 process.send(self.sim)
                 process.die(self.sim, keeps_receipt="receipt" in does)
+            case "finds its store busy":
+                process.mark(self.sim)
+                process.rest(self.sim, jitter)
             case "decides":
                 process.decide_and_freeze(self.sim)
             case "commits what it decided":

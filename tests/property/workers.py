@@ -34,6 +34,7 @@ ACTS = [
     "sends",
     "dies",
     "dies, its receipt kept",
+    "finds its store busy",
     "decides",
     "commits what it decided",
     "commits what it decided",
@@ -46,7 +47,7 @@ ACTS = [
 
 NEVER_BEGAN = ["has no room", "has no version"]
 
-ENDS = [*NEVER_BEGAN, "freezes", "sends", "times out", "times out", *ACTS]
+ENDS = [*NEVER_BEGAN, "comes late", "freezes", "sends", "times out", "times out", *ACTS]
 """How far an attempt gets at first."""
 
 
@@ -119,6 +120,14 @@ class Process:
             decision = self.decision
             sim.store.keep_receipt(decision.step_id, decision.fence, payload("kept"))
         self.answer(sim, None)
+
+    def rest(self, sim: Simulation, jitter: float) -> None:
+        """Call nothing, as it is too late or a store of ours too busy; it may bear its mark."""
+        if self.request is not None or self.held is not None:
+            return
+        decision, why = self.decision, Failure("not_begun", "busy", retryable=True)
+        command = Fail(decision.step_id, decision.fence, why, jitter, called=False)
+        self.answer(sim, self.commit(sim, command))
 
     def decide_and_freeze(self, sim: Simulation) -> None:
         """Decide on rows that may have moved by the time of the commit."""

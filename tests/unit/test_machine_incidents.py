@@ -143,15 +143,15 @@ def test_an_execution_that_died_is_told_once_another_one_drives() -> None:
     ]
 
 
-def test_a_failure_that_was_mended_is_told_for_the_run_and_its_step() -> None:
-    """From the failure to the execution and the attempt that followed."""
+def test_a_failure_that_was_mended_is_told_once() -> None:
+    """From the failure to the execution that followed; the failed step is part of it."""
     store = begun()
     send(store, Fail("s0", 1, FATAL))
     store.carry_out(Resume("olga", ("s0",)), None, NOW + 50)
     send(store, Begin(), NOW + 60)
     send(store, done("s0", 2, NOW + 61), NOW + 62)
     told = [(i.step_id, i.interruption.cause, i.resumed_at) for i in store.incidents]
-    assert [(None, "fatal", NOW + 60), ("s0", "fatal", NOW + 61)] == told
+    assert [(None, "fatal", NOW + 60)] == told
 
 
 def test_three_executions_in_a_row_that_committed_nothing_ask_a_person() -> None:

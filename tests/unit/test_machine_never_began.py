@@ -43,13 +43,13 @@ def never_began(fence: int = 1, *, gone: bool = False, jitter: float = 0.5) -> R
 
 @pytest.mark.parametrize("tool", ["once", "read", "native", "none"])
 def test_an_attempt_that_had_no_room_costs_its_step_nothing(tool: str) -> None:
-    """It rests before the next one, and only the run's retries are less."""
+    """It rests before the next one, and no budget is less."""
     store = begun(tool)
     decision = send(store, never_began())
     row = store.steps["s0"]
     assert (Do.WAIT, THROTTLED_REST * 1.5) == (decision.do, decision.seconds)
     assert (StepStatus.BACKING_OFF, 0) == (row.status, row.tries)
-    assert 99 == store.run.retries_left
+    assert 100 == store.run.retries_left
     decision = send(store, Settle(), NOW + decision.seconds)
     send(store, Complete("s0", decision.fence, payload(1)), NOW + 60)
     assert RunStatus.SUCCEEDED is store.run.status
@@ -61,17 +61,20 @@ def test_lanes_that_had_no_room_do_not_come_back_together() -> None:
     assert [THROTTLED_REST, 2 * THROTTLED_REST] == rests
 
 
-def test_a_run_that_never_finds_room_fails_in_the_end() -> None:
-    """Its retries bound what its steps' attempts do not."""
-    store = store_of(chain(1), retries=2)
-    send(store, Begin())
-    now = NOW
-    for fence in (1, 2, 3):
-        now += send(store, never_began(fence), now).seconds
+def test_a_run_that_finds_no_room_is_bounded_by_its_deadline_alone() -> None:
+    """Two hours long it is refused, and goes on as if nothing had been; three are too long."""
+    store = store_of(chain(1), retries=0, deadline_seconds=10_800.0)
+    decision, now = send(store, Begin()), NOW
+    while now < NOW + 7_200:
+        now += send(store, never_began(decision.fence), now).seconds
         decision = send(store, Settle(), now)
-    assert Do.STOP is decision.do
-    assert store.run.failing is not None
-    assert (RunStatus.FAILED, "not_begun") == (store.run.status, store.run.failing.failure.code)
+    assert (Do.STEP, 0, 0) == (decision.do, store.steps["s0"].tries, store.run.retries_left)
+
+    while decision.do is not Do.STOP:
+        now += send(store, never_began(decision.fence), now).seconds
+        decision = send(store, Settle(), now)
+    assert NOW + 10_800 - 2 * THROTTLED_REST <= now <= NOW + 10_800
+    assert RunStatus.FAILED is store.run.status
 
 
 def test_an_attempt_that_was_to_ask_still_waits_to_be_believed() -> None:
@@ -82,7 +85,7 @@ def test_an_attempt_that_was_to_ask_still_waits_to_be_believed() -> None:
     decision = send(store, Settle(), NOW + 30)
     assert Do.WAIT is send(store, never_began(decision.fence), NOW + 30).do
     assert StepStatus.UNKNOWN is store.steps["s0"].status
-    assert (1, 98) == (store.steps["s0"].tries, store.run.retries_left)
+    assert (1, 99) == (store.steps["s0"].tries, store.run.retries_left)
 
 
 @pytest.mark.parametrize("gone", [True, False])

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from onward.domain.effects import Effect, EffectState
-from onward.domain.limits import FUNCTION_SECONDS
+from onward.domain.limits import FUNCTION_SECONDS, THROTTLED_REST
 from onward.domain.model import MAIN_LANE, Failure, RunStatus, StepStatus
 from onward.domain.protocol import (
     AttemptClosed,
@@ -57,19 +57,23 @@ def effect(store: MemoryStore) -> Effect:
     return store.effects["s0"]
 
 
-def test_a_probe_that_comes_too_late_every_time_is_not_tried_for_ever() -> None:
-    """It costs its step no attempt, but the run one of its retries."""
+def test_a_probe_that_comes_too_late_rests_at_no_cost() -> None:
+    """However often: it asked nobody, and nobody sends meanwhile."""
     late = Failure("began_late", "after its deadline", retryable=True)
     store = store_of(chain(1, "probe"), retries=3)
     send(store, Begin())
     store.mark_sent("s0", 1, NOW)
     send(store, lost(1))
     decision = send(store, Settle(), NOW + 100)
-    for _ in range(2):
-        decision = send(store, Fail("s0", decision.fence, late, called=False), NOW + 100)
-        assert Do.STEP is decision.do
-    assert Do.WAIT is send(store, Fail("s0", decision.fence, late, called=False), NOW + 100).do
-    assert (RunStatus.NEEDS_RECONCILIATION, 0) == (store.run.status, store.run.retries_left)
+    spent = (store.steps["s0"].tries, store.run.retries_left)
+    now = NOW + 100
+    for _ in range(20):
+        wait = send(store, Fail("s0", decision.fence, late, called=False), now)
+        assert (Do.WAIT, StepStatus.UNKNOWN) == (wait.do, store.steps["s0"].status)
+        assert wait.seconds >= THROTTLED_REST
+        now += wait.seconds
+        decision = send(store, Settle(), now)
+    assert spent == (store.steps["s0"].tries, store.run.retries_left)
 
 
 @pytest.mark.parametrize(

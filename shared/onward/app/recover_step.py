@@ -1,4 +1,4 @@
-"""The driver lost an attempt: close it, count it, and go on."""
+"""The driver lost an attempt: close it, count it where it counts, and go on."""
 
 from __future__ import annotations
 
@@ -19,6 +19,10 @@ the task's time-out, a lost connection, an attempt already in progress, and what
 NEVER_BEGAN: Final = "Lambda.TooManyRequestsException"
 """The driver's own tries are spent, and each of them was refused before anything ran."""
 
+FROZEN: Final = "States.Timeout"
+"""The task's time was up `TASK_GRACE` after the attempt's deadline: a process that runs would have
+ended itself by then, or been killed."""
+
 NO_VERSION: Final = "Lambda.ResourceNotFoundException"
 
 _KILLED: Final = ("signal: killed", "Task timed out")
@@ -36,6 +40,7 @@ def recover_step(drive: Drive, event: dict[str, Any], until: float) -> Decision:
         dead=dead_for_sure(cause, str(error.get("Cause") or "")),
         called=cause not in {NEVER_BEGAN, NO_VERSION},
         gone=cause == NO_VERSION,
+        frozen=cause == FROZEN,
         jitter=drive.chance(),
     )
     outcome = carry_out(drive, str(event["run_id"]), int(event["generation"]), command, until)

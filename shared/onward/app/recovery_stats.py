@@ -26,11 +26,13 @@ def recovery_stats(incidents: Incidents, tenant: str, days: int, now: float) -> 
 
 
 def _row(cause: str, found: list[Recovered]) -> dict[str, Any]:
+    """Sum a cause up; the parts of an incident whose own row is of another day are not counted."""
     steps = Counter(incident.step_id for incident in found if incident.step_id)
-    seconds = [incident.seconds for incident in found]
+    whole = [incident for incident in found if not incident.part]
+    seconds = [incident.seconds for incident in whole] or [0.0]
     return {
         "cause": cause,
-        "count": len(found),
+        "count": len(whole),
         "typical_steps": [step for step, _ in steps.most_common(TYPICAL)],
         "resume_median_seconds": round(median(seconds), 3),
         "resume_max_seconds": max(seconds),

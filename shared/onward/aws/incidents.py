@@ -19,7 +19,10 @@ DAY_CHARACTERS: Final = len("2026-11-29")
 
 @dataclass(frozen=True, slots=True)
 class Recovered:
-    """An incident as it was written down; `seconds` from detection to resumption."""
+    """An incident as it was written down; `seconds` from detection to resumption.
+
+    `part`: another row is the incident; this one says that it prevented a second write as well.
+    """
 
     run_id: str
     cause: str
@@ -27,6 +30,7 @@ class Recovered:
     step_id: str | None
     tokens_saved: int
     duplicates_prevented: int
+    part: bool
 
 
 def incident_pk(tenant: str, day: str) -> str:
@@ -50,6 +54,7 @@ def incident_item(run: Run, incident: Incident) -> Item:
             "seconds": round(max(0.0, incident.resumed_at - lost.at), 3),
             "tokens_saved": lost.tokens,
             "duplicates_prevented": int(lost.doubtful),
+            "part": int(lost.part) or None,
         }
     )
 
@@ -84,4 +89,5 @@ class Incidents:
                     step_id=row.get("step_id"),
                     tokens_saved=row["tokens_saved"],
                     duplicates_prevented=row["duplicates_prevented"],
+                    part=bool(row.get("part")),
                 )

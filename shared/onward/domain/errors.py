@@ -16,7 +16,7 @@ OnwardError
 │   └── CursorExpired       └── TooManyEndpoints
 └── StoreError
     ├── Conflict             the run moved since it was read: read again, decide again
-    ├── Contended            it kept moving until the time was up
+    ├── Contended, NotBegun  it kept moving, or was busy, until the time was up
     └── Unavailable          a service we stand on is throttled or silent
 """
 
@@ -284,6 +284,12 @@ class Contended(StoreError):
     code = "contended"
     status = 503
     retryable = True
+
+
+class NotBegun(StoreError):
+    """A store of ours was busy until the attempt's deadline: its tool was not called."""
+
+    code = "not_begun"
 
 
 class Unavailable(StoreError):

@@ -55,7 +55,11 @@ MAX_WAIT: Final = 86_400
 """Seconds after which a parked driver looks again even if nobody signalled."""
 
 THROTTLED_REST: Final = 20
-"""Seconds, twice as many at most, that a step rests whose attempt Lambda had no room for."""
+"""Seconds, twice as many at most, that a step rests whose attempt never reached its tool."""
+
+MAX_FREEZES: Final = 3
+"""Freezes of a step's workers in a row from which on each counts as a try: a tool that always
+stops its process would go on for ever."""
 
 TASK_GRACE: Final = 10
 """Seconds the driver waits past an attempt's deadline (the worker ends itself after 1)."""
@@ -73,10 +77,11 @@ MAX_BODY_BYTES: Final = 256 * 1024
 """A request body (the contract's limit; API Gateway's own is 10 MB)."""
 
 DEFAULT_RUN_RETRIES: Final = 100
-"""Retries and takeovers that all steps of one run share."""
+"""Retries that all steps of one run share; faults of infrastructure take none of them."""
 
 FUNCTION_SECONDS: Final = 900
 """How long a worker that is perhaps still running can live: the time-out of `execute_step`."""
 
 MAX_STALLS: Final = 3
-"""Generations in a row without a commit after which a person is asked."""
+"""Generations in a row that ended by themselves without a commit, after which a person is asked.
+Each tries for some 40 minutes first where its functions fail (`Retry` in driver.asl.json)."""

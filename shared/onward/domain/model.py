@@ -142,13 +142,17 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A step that was claimed at least once. Times are epoch seconds; `fence` never falls."""
+    """A step that was claimed at least once. Times are epoch seconds; `fence` never falls.
+
+    `tries` are attempts that count, `freezes` workers in a row that froze instead of ending.
+    """
 
     step_id: str
     plan_key: str
     status: StepStatus
     fence: int = 1
     tries: int = 0
+    freezes: int = 0
     index: int | None = None
     children: int | None = None
     input: Payload | None = None

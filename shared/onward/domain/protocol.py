@@ -71,8 +71,8 @@ class Complete:
 class Fail:
     """An attempt's tool raised. `jitter` in [0, 1) spreads the back-off.
 
-    `called` is false when nothing was called, because the attempt came too late to begin: that
-    is no failure of its step, and takes nothing off the step's attempts, only off the run's.
+    `called` is false when the tool was not: the attempt came too late, or a store of ours was
+    busy until its deadline. That is no failure of its step, and takes nothing off any budget.
     """
 
     step_id: str
@@ -89,7 +89,8 @@ class Recover:
     """The driver lost an attempt. `dead`: its process is gone for sure.
 
     `called` is false when it was never begun, for want of capacity (`jitter` as in Fail) or, if
-    `gone`, because the version of the worker that its run is pinned to is no more.
+    `gone`, because the version of the worker that its run is pinned to is no more. `frozen`: the
+    task's time was up and the process had not ended itself, as one that runs does.
     """
 
     step_id: str
@@ -99,6 +100,7 @@ class Recover:
     dead: bool
     called: bool = True
     gone: bool = False
+    frozen: bool = False
     jitter: float = 0.0
 
 
@@ -114,9 +116,14 @@ class Report:
 
 @dataclass(frozen=True, slots=True)
 class Restart:
-    """The execution of this generation is dead: fence it and queue the next one."""
+    """The execution of this generation is dead: fence it and queue the next one.
+
+    `by_itself` is false when it was stopped from outside, or was refused until its history was
+    full: that says nothing of whether the run can be driven, so it is no stall.
+    """
 
     cause: str
+    by_itself: bool = True
 
 
 class Verdict(StrEnum):

@@ -28,9 +28,10 @@ class Refusal(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Retry:
-    """Try again after this many seconds."""
+    """Try again after this many seconds; `costs` one of the run's retries, or none."""
 
     delay: float
+    costs: bool = True
 
 
 def backoff(policy: Policy, tries: int, jitter: float) -> float:
@@ -44,18 +45,27 @@ def backoff(policy: Policy, tries: int, jitter: float) -> float:
 
 
 def another(
-    run: Run, policy: Policy, tries: int, failure: Failure, now: float, jitter: float
+    run: Run,
+    policy: Policy,
+    tries: int,
+    failure: Failure,
+    now: float,
+    jitter: float,
+    *,
+    costs: bool = True,
 ) -> Retry | Refusal:
     """Decide on the attempt after `tries` failed ones (this one included).
 
+    `costs` is false for a fault of infrastructure: neither the step's attempts nor the run's
+    retries bound what never reached a tool, or was cut off with its execution; its deadline does.
     A provider's wish is kept up to a day: some send a date in seconds, and a run without a
     deadline would sleep for years.
     """
     if not failure.retryable:
         return Refusal.NOT_RETRYABLE
-    if tries >= policy.attempts:
+    if costs and tries >= policy.attempts:
         return Refusal.ATTEMPTS_EXHAUSTED
-    if run.retries_left <= 0:
+    if costs and run.retries_left <= 0:
         return Refusal.RUN_RETRIES_EXHAUSTED
     if failure.retry_after == math.inf:
         return Refusal.NOT_RETRYABLE
@@ -63,4 +73,4 @@ def another(
     delay = max(asked, backoff(policy, tries, jitter))
     if run.deadline is not None and now + delay >= run.deadline:
         return Refusal.DEADLINE
-    return Retry(delay)
+    return Retry(delay, costs)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from onward.domain.machine.answer import resolve, resume
-from onward.domain.machine.attempt import complete, fail, recover, report
+from onward.domain.machine.attempt import complete, fail, report
 from onward.domain.machine.drive import begin, restart, settle
+from onward.domain.machine.lost import recover
 from onward.domain.machine.move import stop
 from onward.domain.machine.receipts import take_receipt
 from onward.domain.machine.submit import submit

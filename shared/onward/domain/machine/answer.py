@@ -132,8 +132,9 @@ def _put_back(turn: Turn, row: Step) -> None:
     """Give a step that stopped with its run its place in the run again.
 
     A write in doubt goes on as if it had just been lost: it is sent again, probed when that can
-    be believed, or a person is asked.
+    be believed, or a person is asked. What interrupted it ended the run, which tells of it.
     """
+    row = replace(row, lost=row.lost and replace(row.lost, tokens=0, part=True))
     if row.children is not None or row.added:
         turn.put(replace(row, status=StepStatus.EXECUTING, ended_at=None))
         return

@@ -1,4 +1,4 @@
-"""An attempt ends: its tool returned or raised, or the driver lost it."""
+"""An attempt ends: its tool returned or raised."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from onward.domain.errors import OutcomeUnknown
-from onward.domain.limits import FUNCTION_SECONDS, MAX_MESSAGE, SHORT_DELAY, THROTTLED_REST
+from onward.domain.limits import MAX_MESSAGE, SHORT_DELAY, THROTTLED_REST
 from onward.domain.machine import ledger
 from onward.domain.machine.claim import reopen
 from onward.domain.machine.finish import (
@@ -23,16 +23,16 @@ from onward.domain.machine.finish import (
     skip_step,
     succeed_step,
 )
-from onward.domain.machine.gone import VERSION_GONE, is_gone, question
+from onward.domain.machine.gone import VERSION_GONE, is_gone
 from onward.domain.machine.move import next_move
-from onward.domain.model import MAIN_LANE, Failure, StepStatus, Wait, attempt_id
+from onward.domain.model import StepStatus, Wait, attempt_id
 from onward.domain.protocol import AttemptClosed, Decision, PartsMoved, Verdict
 from onward.domain.retry import Refusal, Retry, another
 
 if TYPE_CHECKING:
     from onward.domain.machine.turn import Turn
-    from onward.domain.model import PlannedStep, Step
-    from onward.domain.protocol import Complete, Extension, Fail, Recover, Report
+    from onward.domain.model import Failure, PlannedStep, Step
+    from onward.domain.protocol import Complete, Extension, Fail, Report
 
 
 def complete(turn: Turn, command: Complete) -> Decision:
@@ -68,72 +68,49 @@ def fail(turn: Turn, command: Fail) -> Decision:
     planned = turn.planned(step.plan_key)
     charge(turn, command.usage)
     step = turn.resumed(step, command.started_at)
-    tries = step.tries + command.called
-    step = replace(step, tries=tries, usage=step.usage + command.usage)
-    _failed(turn, planned, step, lane, bounded(command.failure), command.jitter)
+    step = replace(step, usage=step.usage + command.usage)
+    if command.called:
+        step = replace(step, tries=step.tries + 1, freezes=0)
+        failed(turn, planned, step, lane, bounded(command.failure), command.jitter)
+    else:
+        rest_unbegun(turn, planned, step, lane, command.failure, command.jitter)
     return next_move(turn, lane)
 
 
-def _failed(
+def rest_unbegun(
     turn: Turn, planned: PlannedStep, step: Step, lane: int, failure: Failure, jitter: float
+) -> None:
+    """Let a step rest whose attempt never reached its tool, at the cost of no budget.
+
+    Its lane is left to others, and the run's deadline is all that bounds how often.
+    """
+    rested = replace(bounded(failure), retryable=True, retry_after=THROTTLED_REST * (1 + jitter))
+    failed(turn, planned, step, lane, rested, jitter, costs=False)
+
+
+def failed(
+    turn: Turn,
+    planned: PlannedStep,
+    step: Step,
+    lane: int,
+    failure: Failure,
+    jitter: float,
+    *,
+    costs: bool = True,
 ) -> None:
     """Close an attempt that failed, and open the next one or let its step rest, or give it up."""
     unclear = failure.code == OutcomeUnknown.code
     ledger.failed(turn, planned, step, unclear=unclear)
     worth = replace(failure, retryable=failure.retryable or unclear)
-    answer = _another(turn, planned, step, worth, jitter)
-    step = turn.interrupt(step, failure.code, doubtful=unclear and planned.policy.writes)
+    answer = another_try(turn, planned, step, worth, jitter, costs=costs)
+    sent = ledger.lost_unclear(turn, planned, step)
+    step = turn.interrupt(step, failure.code, doubtful=unclear and sent)
     if isinstance(answer, Refusal):
         give_up(turn, planned, step, failure, answer)
     elif ledger.quiet_at(turn, planned, step) is not None:
-        wait_to_probe(turn, planned, step, failure, turn.now + answer.delay)
+        wait_to_probe(turn, planned, step, failure, answer)
     else:
-        back_off(turn, step, lane, failure, answer.delay)
-
-
-def recover(turn: Turn, command: Recover) -> Decision:
-    """Close a lost attempt if it is open; else the lane's open claims get a raised fence.
-
-    The second case: the worker committed, claimed what is next, and died before it answered.
-    """
-    cause, dead = command.cause[:MAX_MESSAGE], command.dead
-    lost = _opened(turn, command.step_id, command.fence)
-    if lost is not None and _never_began(turn, command, *lost):
-        return next_move(turn, command.lane)
-    if lost is not None:
-        step = replace(lost[0], tries=lost[0].tries + 1)
-        take_over(turn, step, command.lane, cause, dead=dead)
-        return next_move(turn, command.lane)
-    claims = [s for s, lane in turn.run.open.items() if command.lane in {MAIN_LANE, lane}]
-    for step in map(turn.claimed, claims):
-        planned = turn.planned(step.plan_key)
-        if ledger.lost_unclear(turn, planned, step):
-            # Whoever sent this write is not the process that was lost.
-            take_over(turn, step, command.lane, cause, dead=False)
-        else:
-            reopen(turn, turn.interrupt(step, cause), command.lane)
-            _tell_taken_over(turn, step.step_id, cause, dead=dead)
-    return next_move(turn, command.lane)
-
-
-def _never_began(turn: Turn, command: Recover, step: Step, lane: int) -> bool:
-    """Close an attempt that ran nothing, if that is sure; False: it is taken over like any other.
-
-    It takes nothing off its step's attempts. What had no room rests and is tried again; where the
-    worker's version is gone a person has to bring it back, or answer for the step (G10).
-    """
-    planned = turn.planned(step.plan_key)
-    if command.called or ledger.lost_unclear(turn, planned, step):
-        return False
-    if command.gone and turn.run.failing is None:
-        why = question(turn, planned, step)
-        ask(turn, planned, turn.interrupt(step, command.cause), why)
-        return True
-    seconds = THROTTLED_REST * (1 + command.jitter)
-    told = bounded(Failure("not_begun", f"the attempt was never begun: {command.cause}"))
-    failure = replace(told, retryable=True, retry_after=seconds)
-    _failed(turn, planned, step, lane, failure, command.jitter)
-    return True
+        back_off(turn, step, lane, failure, answer)
 
 
 def report(turn: Turn, command: Report) -> None:
@@ -148,42 +125,21 @@ def report(turn: Turn, command: Report) -> None:
     )
 
 
-def take_over(turn: Turn, step: Step, lane: int, cause: str, *, dead: bool) -> None:
-    """Fence a lost attempt off and open the next one, if the budget and the tool allow it.
-
-    A write that may have been sent is done when its worker kept the receipt; else it is sent
-    again at once where its receiver honours the key or the fence (G3), probed once nothing of it
-    can still arrive, or called unknown, and a person is asked (G4).
-    """
-    planned = turn.planned(step.plan_key)
-    failure = Failure("attempt_lost", f"the attempt was lost: {cause}", retryable=True)
-    unclear = ledger.lost_unclear(turn, planned, step)
-    step = turn.interrupt(step, cause, doubtful=unclear)
-    receipt = ledger.receipt(turn, planned, step)
-    if receipt is not None:
-        accept(turn, step, receipt)
-        return
-    ledger.failed(turn, planned, step, unclear=unclear, lives=0.0 if dead else FUNCTION_SECONDS)
-    answer = _another(turn, planned, step, failure, 0.0)
-    if isinstance(answer, Refusal):
-        give_up(turn, planned, step, failure, answer)
-    elif ledger.quiet_at(turn, planned, step) is not None and answer.delay > 0:
-        wait_to_probe(turn, planned, step, failure, turn.now + answer.delay)
-    else:
-        turn.set(retries_left=turn.run.retries_left - 1)
-        reopen(turn, step, lane)
-        _tell_taken_over(turn, step.step_id, cause, dead=dead)
+def spend(turn: Turn, answer: Retry) -> None:
+    """Take a retry off the run's, unless infrastructure is to blame."""
+    turn.set(retries_left=turn.run.retries_left - answer.costs)
 
 
 def wait_to_probe(
-    turn: Turn, planned: PlannedStep, step: Step, failure: Failure, until: float
+    turn: Turn, planned: PlannedStep, step: Step, failure: Failure, answer: Retry
 ) -> None:
     """Call an outcome unknown until its probe can be believed; nobody may send meanwhile.
 
     Sooner, a request of the lost attempt could still be on its way: "not applied" would be true
     when the probe asks and false when the resend arrives.
     """
-    turn.set(retries_left=turn.run.retries_left - 1)
+    spend(turn, answer)
+    until = turn.now + answer.delay
     ledger.close_off(turn, planned, step)
     close(turn, step, StepStatus.UNKNOWN, fence=step.fence + 1, error=failure)
     rest(turn, step.step_id, Wait(StepStatus.UNKNOWN, until))
@@ -196,9 +152,10 @@ def wait_to_probe(
     )
 
 
-def back_off(turn: Turn, step: Step, lane: int, failure: Failure, delay: float) -> None:
+def back_off(turn: Turn, step: Step, lane: int, failure: Failure, answer: Retry) -> None:
     """Open the next attempt after a short delay in its lane, or leave a long one for a Park."""
-    turn.set(retries_left=turn.run.retries_left - 1)
+    spend(turn, answer)
+    delay = answer.delay
     # A lane waits whole seconds: a provider's wish is rounded up, our own jitter to the nearest.
     rounded = float(math.ceil(delay) if delay <= failure.retry_after else round(delay))
     if rounded <= SHORT_DELAY:
@@ -234,26 +191,32 @@ def give_up(
         fail_step(turn, step, failure, reason.value)
 
 
-def _another(
-    turn: Turn, planned: PlannedStep, step: Step, failure: Failure, jitter: float
+def another_try(
+    turn: Turn,
+    planned: PlannedStep,
+    step: Step,
+    failure: Failure,
+    jitter: float,
+    *,
+    costs: bool,
 ) -> Retry | Refusal:
     """Ask the retry budget, and the ledger whether sending again is safe."""
     doubt = ledger.in_doubt(turn, planned, step)
     if turn.run.failing is not None and not doubt:
         return Refusal.RUN_FAILING
-    answer = another(turn.run, planned.policy, step.tries, failure, turn.now, jitter)
+    answer = another(turn.run, planned.policy, step.tries, failure, turn.now, jitter, costs=costs)
     if not doubt or isinstance(answer, Refusal):
         return answer
     quiet = ledger.quiet_at(turn, planned, step)
     if quiet is not None:
-        answer = Retry(max(answer.delay, quiet - turn.now))
+        answer = Retry(max(answer.delay, quiet - turn.now), costs)
     at = turn.now + answer.delay
     if turn.run.deadline is not None and at >= turn.run.deadline:
         return Refusal.DEADLINE
     return answer if ledger.resendable(turn, planned, step, at) else Refusal.NOT_RETRYABLE
 
 
-def _opened(turn: Turn, step_id: str, fence: int) -> tuple[Step, int] | None:
+def opened(turn: Turn, step_id: str, fence: int) -> tuple[Step, int] | None:
     """Return an open attempt and its lane; None when it is closed or was taken over (G5)."""
     lane = turn.run.open.get(step_id)
     if lane is None:
@@ -263,7 +226,7 @@ def _opened(turn: Turn, step_id: str, fence: int) -> tuple[Step, int] | None:
 
 
 def _mine(turn: Turn, step_id: str, fence: int) -> tuple[Step, int]:
-    held = _opened(turn, step_id, fence)
+    held = opened(turn, step_id, fence)
     if held is None:
         raise AttemptClosed(attempt_id(step_id, fence))
     return held
@@ -276,15 +239,3 @@ def tell_reconciled(turn: Turn, step: Step, verdict: Verdict, by: str) -> None:
     """
     asked: dict[str, Any] = {"code": VERSION_GONE.code} if is_gone(step) else {}
     turn.emit("step.reconciled", step_id=step.step_id, outcome=verdict.value, by=by, **asked)
-
-
-def _tell_taken_over(turn: Turn, step_id: str, cause: str, *, dead: bool) -> None:
-    step = turn.claimed(step_id)
-    turn.emit(
-        "step.taken_over",
-        step_id=step.step_id,
-        attempt=step.fence,
-        attempt_id=attempt_id(step.step_id, step.fence),
-        cause=cause,
-        dead_for_sure=dead,
-    )

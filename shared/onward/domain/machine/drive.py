@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from onward.domain.incidents import Interruption
 from onward.domain.limits import DUE_AFTER, HANDOFF_DECISIONS, MAX_STALLS
-from onward.domain.machine.attempt import take_over
+from onward.domain.machine.lost import take_over
 from onward.domain.machine.move import next_move, stop
 from onward.domain.machine.receipts import accept_waiting
 from onward.domain.model import MAIN_LANE, RunStatus
@@ -43,8 +43,8 @@ def _go_on(turn: Turn) -> None:
 def settle(turn: Turn, cause: str = "lane_lost") -> Decision:
     """Decide for the main lane. No lane runs now, so whatever is open has lost its driver.
 
-    That is no failure of the steps, so it takes nothing off their attempts, only off the run's
-    retries: the claim may never have been run at all, when the reply that told of it was lost.
+    That is no failure of the steps, so it takes nothing off any budget: the claim may never have
+    been run at all, when the reply that told of it was lost.
     """
     _go_on(turn)
     run = turn.run
@@ -55,7 +55,7 @@ def settle(turn: Turn, cause: str = "lane_lost") -> Decision:
     turn.planned_all(row.plan_key for row in rows if row is not None)
     for row in rows:
         if row is not None:
-            take_over(turn, row, MAIN_LANE, cause, dead=False)
+            take_over(turn, row, MAIN_LANE, cause, dead=False, costs=False)
     accept_waiting(turn)
     return next_move(turn, MAIN_LANE)
 
@@ -64,15 +64,16 @@ def restart(turn: Turn, command: Restart) -> Decision:
     """Replace an execution that is dead. This fences; the next generation's Begin claims.
 
     Generations that die one after the other without a single commit would go on for ever:
-    after three of them none is started any more, and a person is asked.
+    after three of them none is started any more, and a person is asked. One that did not end by
+    itself is not counted.
     """
     run = turn.run
     if run.stalled:
         return stop(turn)
-    stalls = 0 if run.decisions else run.stalls + 1
+    stalls = 0 if run.decisions else run.stalls + command.by_itself
     lost = run.lost or Interruption(command.cause, turn.now, run.usage.total)
     turn.set(stalls=stalls, lost=lost)
-    if stalls < MAX_STALLS:
+    if stalls < MAX_STALLS or not command.by_itself:
         next_generation(turn, command.cause)
         return stop(turn)
     _fence(turn)

@@ -27,6 +27,7 @@ class Turn:
         self._effects: dict[str, Effect] = {}
         self._events: list[Event] = []
         self._incidents: list[Incident] = []
+        self._whole: Interruption | None = None
         self.unread = False
         """Whether a step ended here whose output only the committed row can tell."""
 
@@ -110,16 +111,25 @@ class Turn:
         self._effects[effect.step_id] = effect
 
     def interrupt(self, step: Step, cause: str, *, doubtful: bool = False) -> Step:
-        """Return the step with its interruption noted; the first of several is the one told."""
-        lost = step.lost or Interruption(cause, self.now, self.run.usage.total)
+        """Return the step with its interruption noted; the first of several is the one told.
+
+        What one command finds lost is one interruption, whatever it cut: of its steps the first
+        tells of it, or the run. The others are part of it, and saved nothing more.
+        """
+        lost = step.lost
+        if lost is None and self._whole is not None:
+            lost = Interruption(self._whole.cause, self.now, part=True)
+        elif lost is None:
+            lost = self._whole = Interruption(cause, self.now, self.run.usage.total)
         return replace(step, lost=replace(lost, doubtful=lost.doubtful or doubtful))
 
     def resumed(self, step: Step, at: float | None) -> Step:
         """Close a step's interruption: its next attempt began at this time (epoch seconds).
 
         None: now. Never before it was noticed, whatever the clock of the machine that ran it.
+        A part of another interruption is told only for the second write that it prevented.
         """
-        if step.lost is not None:
+        if step.lost is not None and (step.lost.doubtful or not step.lost.part):
             resumed_at = max(step.lost.at, self.closes_at if at is None else at)
             self._incidents.append(Incident(step.lost, resumed_at, step.step_id))
         return replace(step, lost=None)
@@ -127,6 +137,7 @@ class Turn:
     def run_resumed(self) -> None:
         """Close the run's interruption: another execution drives it."""
         if self.run.lost is not None:
+            self._whole = self.run.lost
             self._incidents.append(Incident(self.run.lost, self.now))
             self.set(lost=None)
 
