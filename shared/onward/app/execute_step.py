@@ -195,6 +195,8 @@ def _context(worker: Worker, attempt: Attempt, view: View, step: Step) -> StepCo
         models=worker.models,
         drills=worker.drills,
         sandbox=worker.sandbox,
+        traceparent=view.run.traceparent,
+        tracestate=view.run.tracestate,
     )
 
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from onward.app.service import Service
     from onward.aws.tenants import Holder
     from onward.domain.model import Event, PlannedStep, Run
+    from onward.domain.trace import Trace
 
 KEY_SECONDS: Final = 86_400
 """How long an Idempotency-Key names its run."""
@@ -53,7 +54,11 @@ class KeyTaken(LookupError):
 
 
 def submit_run(
-    service: Service, holder: Holder, request: RunRequest, key: KeyOfRequest | None
+    service: Service,
+    holder: Holder,
+    request: RunRequest,
+    key: KeyOfRequest | None,
+    trace: Trace | None = None,
 ) -> Accepted:
     """Store a new run; raises KeyTaken, or Contended when the store kept refusing.
 
@@ -61,7 +66,7 @@ def submit_run(
     first caller ended. Every try writes the same rows under the same commit id: one that landed
     although its reply was lost is recognised, never repeated.
     """
-    accepted = _rows(service, holder, request)
+    accepted = _rows(service, holder, request, trace)
     run_id = accepted.run.run_id
     row = None
     if key is not None:
@@ -82,7 +87,7 @@ def submit_run(
     raise Contended("the store is busy; try again")
 
 
-def _rows(service: Service, holder: Holder, request: RunRequest) -> Accepted:
+def _rows(service: Service, holder: Holder, request: RunRequest, trace: Trace | None) -> Accepted:
     now = service.clock()
     run, event = submit(
         run_id=new_run_id(now, service.entropy(ENTROPY_BYTES)),
@@ -94,6 +99,7 @@ def _rows(service: Service, holder: Holder, request: RunRequest) -> Accepted:
         deadline_seconds=request.deadline_seconds,
         retries=request.retries,
         tokens=request.tokens,
+        trace=trace,
     )
     submission = Submission(
         input=keep(service.blobs(holder.tenant), request.input),

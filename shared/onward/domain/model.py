@@ -246,6 +246,8 @@ class Run:
     lost: Interruption | None = None
     sync_revision: int = 0
     expired_at: int | None = None
+    traceparent: str = ""
+    tracestate: str = ""
 
     @property
     def stalled(self) -> bool:

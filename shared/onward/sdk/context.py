@@ -72,6 +72,8 @@ class StepContext:
 
     `idempotency_key` is the same for every attempt of the same action; hand it, and `fence`,
     to whatever is written to. `deadline` is epoch seconds: the process ends one second later.
+    `traceparent` and `tracestate` are the caller's span (W3C Trace Context), the same for every
+    attempt of the run and empty where it came with none: hand them to whatever is called.
     `drills` tells whether this stack lets tools rehearse faults.
     """
 
@@ -88,6 +90,8 @@ class StepContext:
     models: Sequence[Model] = ()
     sandbox: Sandbox = no_sandbox
     drills: bool = False
+    traceparent: str = ""
+    tracestate: str = ""
     _reported_at: float = 0.0
 
     @property

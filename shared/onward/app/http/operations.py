@@ -13,6 +13,7 @@ from onward.app.recovery_stats import MAX_DAYS
 from onward.app.replay_events import MAX_EVENTS, MAX_WAIT
 from onward.app.submit_once import MAX_KEY
 from onward.domain.model import RunStatus
+from onward.domain.trace import MAX_STATE
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -121,6 +122,15 @@ OPERATIONS: Final[dict[str, Operation]] = {
                 minLength=1,
                 maxLength=MAX_KEY,
                 pattern="^[A-Za-z0-9._~-]+$",
+            ),
+            _header(
+                "traceparent",
+                "The caller's span (W3C Trace Context), handed to tools and webhooks; a malformed"
+                " one is ignored.",
+                type="string",
+            ),
+            _header(
+                "tracestate", f"Its vendors' state, {MAX_STATE} characters of it.", type="string"
             ),
         ),
         bodies=(bodies.WorkflowRun, bodies.PlanRun),

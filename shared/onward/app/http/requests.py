@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from onward.domain.errors import BodyTooLarge, Fault, InvalidRequest, RequestError
 from onward.domain.limits import MAX_BODY_BYTES
+from onward.domain.trace import Trace, read_trace
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -65,6 +66,10 @@ class Request:
         except ValueError as error:
             raise RequestError(f"the body is not JSON: {error}") from error
         return value
+
+    def trace(self) -> Trace | None:
+        """Return the caller's trace; None without one, also where its header is malformed."""
+        return read_trace(self.headers.get("traceparent"), self.headers.get("tracestate"))
 
     def whole(self, name: str, default: int, least: int, most: int) -> int:
         """Return a query parameter that is a whole number; raises InvalidRequest."""

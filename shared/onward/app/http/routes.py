@@ -43,10 +43,11 @@ def post_run(service: Service, holder: Holder, request: Request) -> Answer:
     authorise(holder, SUBMITTING)
     body = request.body()
     accepted: dict[str, Accepted] = {}
+    trace = request.trace()
 
     def submit(key: KeyOfRequest | None) -> str:
         checked = read_run_request(body, service.catalogue())
-        made = submit_run(service, holder, checked, key)
+        made = submit_run(service, holder, checked, key, trace)
         accepted[made.run.run_id] = made
         return made.run.run_id
 

@@ -9,6 +9,7 @@ from onward.domain.model import FIRST_PART, Cursor, Event, Run, RunStatus, plan_
 
 if TYPE_CHECKING:
     from onward.domain.plan import CompiledPlan
+    from onward.domain.trace import Trace
 
 
 def submit(  # noqa: PLR0913 - a birth has as many facts as the row
@@ -22,6 +23,7 @@ def submit(  # noqa: PLR0913 - a birth has as many facts as the row
     deadline_seconds: float | None = None,
     retries: int | None = None,
     tokens: int | None = None,
+    trace: Trace | None = None,
 ) -> tuple[Run, Event]:
     """Return the run row and its first event, which asks for generation 1 to be started."""
     roots = plan.roots.singles
@@ -40,6 +42,8 @@ def submit(  # noqa: PLR0913 - a birth has as many facts as the row
         tokens_left=tokens,
         deadline=None if deadline_seconds is None else now + deadline_seconds,
         due_at=int(now) + DUE_AFTER,
+        traceparent=trace.parent if trace else "",
+        tracestate=trace.state if trace else "",
     )
     return run, Event(
         1, "run.queued", now, {"workflow": workflow, "steps": len(plan.steps)}, start=1
