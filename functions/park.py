@@ -17,5 +17,8 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     decision = event["decision"]
     run_id, generation = str(decision["run_id"]), int(decision["generation"])
     with log(context, run_id=run_id, generation=generation):
-        sleeps = park_driver(drive("park"), run_id, generation, event["token"], wake_driver)
+        seconds = int(decision["seconds"])
+        sleeps = park_driver(
+            drive("park"), run_id, generation, event["token"], wake_driver, seconds
+        )
         return {"sleeps": sleeps}

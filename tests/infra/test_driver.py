@@ -5,7 +5,10 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+import botocore.session
 import pytest
+from onward.app.recover_step import REFUSED
+from onward.domain.limits import HANDOFF_DECISIONS, MAX_LANES
 
 from infra.driver import DEFINITION
 from tests.infra.conftest import Template, of_type, target
@@ -13,7 +16,11 @@ from tests.infra.conftest import Template, of_type, target
 Machine = dict[str, Any]
 
 DECISIONS = {"step", "fanout", "wait", "delay", "handoff"}
-THROTTLED = ["Lambda.TooManyRequestsException"]
+ENDLESS = 99_999_999
+"""The most that Step Functions takes for MaxAttempts."""
+
+HISTORY, RETRY_EVENTS = 25_000, 3
+"""Events of one execution, and those of one more try: scheduled, started, failed."""
 
 
 @pytest.fixture(scope="module")
@@ -83,23 +90,75 @@ def test_every_task_has_a_time_out(driver: Machine) -> None:
             assert {"TimeoutSeconds", "TimeoutSecondsPath"} & state.keys(), name
 
 
-def test_every_retry_is_bounded_and_spread(driver: Machine) -> None:
-    """Retries end, and many runs that fail together do not come back together."""
+def tasks(machine: Machine) -> dict[str, Any]:
+    """Return the states that invoke a function."""
+    return {name: state for name, state in states(machine).items() if state["Type"] == "Task"}
+
+
+def test_every_retry_is_spread(driver: Machine) -> None:
+    """Many runs that fail together do not come back together, nor ever less than once a minute."""
     retries = [retry for state in states(driver).values() for retry in state.get("Retry", [])]
-    assert retries
     for retry in retries:
-        assert 0 < retry["MaxAttempts"] <= 10
-        assert retry["MaxDelaySeconds"] <= 60
-        assert retry["JitterStrategy"] == "FULL"
+        if retry["MaxAttempts"]:
+            assert retry["MaxDelaySeconds"] == 60
+            assert retry["JitterStrategy"] == "FULL"
 
 
-@pytest.mark.parametrize("name", ["RunStep", "LaneStep", "Park"])
+def test_every_task_waits_for_lambda_without_end(driver: Machine) -> None:
+    """What was refused before it began ran nothing; its retrier comes first, with its own count."""
+    assert len(tasks(driver)) == 7
+    for name, state in tasks(driver).items():
+        assert frozenset(state["Retry"][0]["ErrorEquals"]) == REFUSED, name
+        assert state["Retry"][0]["MaxAttempts"] == ENDLESS, name
+
+
+def test_no_refusal_is_one_that_lambda_does_not_know() -> None:
+    """A name that is misspelt would be retried by nobody."""
+    model = botocore.session.get_session().get_service_model("lambda")
+    known = {f"Lambda.{shape.name}" for shape in model.operation_model("Invoke").error_shapes}
+    assert known >= REFUSED
+    assert "Lambda.ServiceException" not in REFUSED  # an error inside Lambda may have run it
+
+
+def test_what_decides_is_asked_for_most_of_an_hour(driver: Machine) -> None:
+    """A store that fails for minutes ends no execution: three dead ones in a row are a stall.
+
+    Full jitter waits half of each delay: 1, 2, … 32, then 60 s.
+    """
+    for name in ("Begin", "Settle", "Recover", "LaneRecover"):
+        _, retry = states(driver)[name]["Retry"]
+        assert retry["ErrorEquals"] == ["States.ALL"]
+        waits = [min(60, 2**n) / 2 for n in range(retry["MaxAttempts"])]
+        assert 40 * 60 <= sum(waits) <= 60 * 60
+
+
+def test_the_history_has_room_for_a_day_of_refusals(driver: Machine) -> None:
+    """Beside all decisions of a generation; when it is full, another generation goes on."""
+    pause = states(driver)["LaneStep"]["Retry"][0]["MaxDelaySeconds"] / 2
+    room = HISTORY - 7 * HANDOFF_DECISIONS
+    assert room / RETRY_EVENTS * pause > 24 * 3600
+    assert room / RETRY_EVENTS * pause / MAX_LANES > 2 * 3600
+
+
+@pytest.mark.parametrize("name", ["RunStep", "LaneStep"])
 def test_a_step_is_repeated_only_when_it_was_refused(driver: Machine, name: str) -> None:
-    """Whatever else happens may have run: it is counted and decided by `recover` or `settle`."""
+    """Whatever else happens may have run: it is counted and decided by `recover`."""
     state = states(driver)[name]
-    assert [retry["ErrorEquals"] for retry in state["Retry"]] == [THROTTLED]
+    assert len(state["Retry"]) == 1
     assert [catch["ErrorEquals"] for catch in state["Catch"]] == [["States.ALL"]]
     assert state["Catch"][0]["ResultPath"] == "$.error"
+
+
+def test_a_park_that_fails_goes_on_after_a_pause(driver: Machine) -> None:
+    """Only time that is up leads to Settle at once; else the two would take turns without end."""
+    park = states(driver)["Park"]
+    _, over, failed = park["Retry"]
+    assert (over["ErrorEquals"], over["MaxAttempts"]) == (["States.Timeout"], 0)
+    assert (failed["ErrorEquals"], failed["MaxAttempts"]) == (["States.ALL"], 10)
+    ways = {catch["ErrorEquals"][0]: catch["Next"] for catch in park["Catch"]}
+    assert ways == {"States.Timeout": "Settle", "States.ALL": "Pause"}
+    pause = states(driver)["Pause"]
+    assert (pause["Type"], pause["Seconds"], pause["Next"]) == ("Wait", 60, "Settle")
 
 
 @pytest.mark.parametrize("name", ["RunStep", "LaneStep"])

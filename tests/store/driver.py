@@ -98,7 +98,8 @@ class Driver:
         """Sleep until the wait is over; False when it was for nobody we know."""
         answered: list[str] = []
         generation = decision.generation
-        slept = park_driver(self.drive, self.run_id, generation, "token", answered.append)
+        ask = (self.drive, self.run_id, generation, "token", answered.append, decision.seconds)
+        slept = park_driver(*ask)
         assert slept is not bool(answered)
         self.parks -= 1
         self.drive.sleep(decision.seconds)

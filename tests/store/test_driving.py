@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from onward.app.park_driver import park_driver
 from onward.app.start_run import start_run
 from onward.aws.engine import Engine, Execution
 from onward.aws.run_reader import RunReader
@@ -210,6 +211,23 @@ def test_a_long_rate_limit_parks_the_driver(begin: Any, time: Any) -> None:
     assert "wait" in driver.did
     assert max(time.naps) >= 30.0
     assert ["run.waiting", "run.resumed"] == [t for t in types(made) if t.startswith("run.")][2:4]
+
+
+def test_a_park_that_was_refused_for_long_does_not_wait_as_long_again(
+    begin: Any, time: Any
+) -> None:
+    """Its task waits as long as the decision said; settle says how much of that is left."""
+    made, driver = begin(CHAIN)
+    tools.SCRIPT["a"] = [tools.raises(RateLimited(retry_after=30.0))]
+    wait = driver.attempt(driver.settle(1, begin=True))
+    time.sleep(20)
+    answered: list[str] = []
+
+    slept = park_driver(made.drive, made.run_id, 1, "late", answered.append, wait.seconds)
+
+    assert (False, ["late"]) == (slept, answered)
+    wait = driver.settle(1)
+    assert park_driver(made.drive, made.run_id, 1, "soon", answered.append, wait.seconds)
 
 
 def test_a_write_nobody_can_vouch_for_waits_for_a_person(begin: Any) -> None:

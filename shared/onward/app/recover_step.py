@@ -16,8 +16,26 @@ DEAD_FOR_SURE: Final = frozenset({"Runtime.ExitError", "Sandbox.Timedout", "Runt
 the task's time-out, a lost connection, an attempt already in progress, and what is not listed.
 """
 
-NEVER_BEGAN: Final = "Lambda.TooManyRequestsException"
-"""The driver's own tries are spent, and each of them was refused before anything ran."""
+REFUSED: Final = frozenset(
+    f"Lambda.{name}"
+    for name in (
+        "TooManyRequestsException",
+        "ResourceConflictException",
+        "ResourceNotReadyException",
+        "EC2ThrottledException",
+        "ENILimitReachedException",
+        "ENINotReadyException",
+        "SubnetIPAddressLimitReachedException",
+        "SnapStartNotReadyException",
+        "CodeArtifactUserPendingException",
+    )
+)
+"""What Lambda's Invoke refuses before anything runs, and may take later (its API reference). The
+driver asks again without end, so it seldom comes here."""
+
+NEVER_BEGAN: Final = REFUSED | {"NotBegun", "NoAnswer", "InFlight"}
+"""The attempt's tool was not called: refused, or our own stores were busy (errors of
+`execute_step` and `aws.idempotency`), or another invocation of the attempt is perhaps at it."""
 
 FROZEN: Final = "States.Timeout"
 """The task's time was up `TASK_GRACE` after the attempt's deadline: a process that runs would have
@@ -38,7 +56,7 @@ def recover_step(drive: Drive, event: dict[str, Any], until: float) -> Decision:
         lane=int(event["lane"]),
         cause=cause,
         dead=dead_for_sure(cause, str(error.get("Cause") or "")),
-        called=cause not in {NEVER_BEGAN, NO_VERSION},
+        called=cause not in NEVER_BEGAN and cause != NO_VERSION,
         gone=cause == NO_VERSION,
         frozen=cause == FROZEN,
         jitter=drive.chance(),
