@@ -9,10 +9,10 @@ from __future__ import annotations
 import io
 import zipfile
 import zlib
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Final
+from posixpath import normpath
+from typing import IO, Final, Self
+from urllib.parse import unquote
 
 from onward.sdk import InvalidInput
 
@@ -21,6 +21,18 @@ MAX_PARTS: Final = 10_000
 # Real parts shrink 5 to 40 times; deflate cannot do more than 1,032.
 MAX_RATIO: Final = 250
 RATIO_APPLIES_FROM: Final = 16 * MIB
+
+# What archives and markup raise that other programs accept or wrote badly.
+UNREADABLE: Final = (
+    LookupError,
+    ValueError,
+    OverflowError,
+    NotImplementedError,
+    EOFError,
+    OSError,
+    zlib.error,
+    zipfile.BadZipFile,
+)
 
 _OLE: Final = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _SPACES: Final = "\t\r\n\f"
@@ -90,6 +102,59 @@ class Wanted:
         return f"Open it in {self.program} or a program like it and save it as {self.extension}."
 
 
+class Package:
+    """An open zip archive whose parts are found as Open Packaging Conventions name them.
+
+    Names match without regard to case (ECMA-376-2, 6.2.2.3), with or without a leading slash; a
+    backslash parts folders as in archives that old versions of .NET wrote.
+    """
+
+    def __init__(self, archive: zipfile.ZipFile) -> None:
+        self._archive = archive
+        self._parts: dict[str, zipfile.ZipInfo] = {}
+        for part in archive.infolist():
+            name = part_name(part.filename)
+            other = self._parts.setdefault(name, part)
+            if (other.CRC, other.file_size) != (part.CRC, part.file_size):
+                raise InvalidInput(
+                    f"The file holds two different parts named {name!r}: which of them counts "
+                    "cannot be told. Save it anew with the program that it comes from."
+                )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_raised: object) -> None:
+        self._archive.close()
+
+    @property
+    def names(self) -> list[str]:
+        """The normal names of all parts."""
+        return list(self._parts)
+
+    def __contains__(self, name: str) -> bool:
+        return part_name(name) in self._parts
+
+    def open(self, name: str) -> IO[bytes]:
+        """A part's bytes as a stream; KeyError when there is no such part."""
+        try:
+            return self._archive.open(self._parts[part_name(name)])
+        except KeyError:
+            raise KeyError(f"there is no part named {name!r} in the file") from None
+
+
+def part_name(name: str) -> str:
+    """The normal form of a part's name, or of a relationship's target from the root."""
+    return normpath(name.replace("\\", "/").lstrip("/")).lower()
+
+
+def resolved(base: str, target: str) -> str:
+    """The part that a relationship of part `base` points to; targets may be percent-encoded."""
+    path = unquote(target).replace("\\", "/")
+    folder = "" if path.startswith("/") else base.rpartition("/")[0] + "/"
+    return part_name(f"/{folder}{path}")
+
+
 def is_package(body: bytes) -> bool:
     """Whether the bytes begin like a zip archive."""
     return body.startswith(b"PK")
@@ -129,41 +194,35 @@ def is_web_page(text: str) -> bool:
     return "<html" in lowered or "<table" in lowered
 
 
-@contextmanager
-def open_package(body: bytes, wanted: Wanted) -> Iterator[zipfile.ZipFile]:
-    """Open a zip archive whose parts are within the limits.
+def open_package(body: bytes, wanted: Wanted) -> Package:
+    """A zip archive whose parts are within the limits.
 
     Raises:
         InvalidInput: it is damaged, has a password, or would exhaust memory.
     """
     try:
-        with zipfile.ZipFile(io.BytesIO(body)) as archive:
-            _check_parts(archive, wanted)
-            yield archive
-    except (
-        zipfile.BadZipFile,
-        zlib.error,
-        EOFError,
-        OSError,
-        ValueError,
-        NotImplementedError,
-    ) as error:
+        archive = zipfile.ZipFile(io.BytesIO(body))
+        _check_parts(archive, wanted)
+        return Package(archive)
+    except UNREADABLE as error:
         raise InvalidInput(
             f"The file begins like {wanted.named} but is damaged or cut off: its contents "
             f"cannot be read ({error}). Download or export it again."
         ) from error
 
 
-def refuse_foreign(archive: zipfile.ZipFile, own: str, wanted: Wanted) -> None:
+def refuse_foreign(package: Package, own: str, wanted: Wanted) -> None:
     """Raise InvalidInput for a package of another kind; `own` is the part of the wanted one."""
-    names = set(archive.namelist())
     for part, what in _PACKAGES:
-        if part in names and part != own:
+        if part in package and part != own:
             raise InvalidInput(f"This is {what}, not {wanted.named}. {wanted.save_as}")
-    if "mimetype" in names and b"opendocument" in archive.read("mimetype")[:200]:
-        raise InvalidInput(
-            f"This is an OpenDocument file (.ods, .odt …), not {wanted.named}. {wanted.save_as}"
-        )
+    if "mimetype" in package:
+        with package.open("mimetype") as source:
+            if b"opendocument" in source.read(200):
+                raise InvalidInput(
+                    f"This is an OpenDocument file (.ods, .odt …), not {wanted.named}. "
+                    f"{wanted.save_as}"
+                )
 
 
 def _check_parts(archive: zipfile.ZipFile, wanted: Wanted) -> None:
@@ -179,7 +238,8 @@ def _check_parts(archive: zipfile.ZipFile, wanted: Wanted) -> None:
             f"This zip archive has a password. Unpack it and upload the {wanted.noun}."
         )
     total = sum(part.file_size for part in parts)
-    held = sum(part.file_size for part in parts if not part.filename.startswith(wanted.streamed))
+    streamed = wanted.streamed
+    held = sum(p.file_size for p in parts if not part_name(p.filename).startswith(streamed))
     if total > wanted.unpacked or held > wanted.held:
         raise InvalidInput(
             f"The {wanted.noun} would unpack to {total // MIB:,} MiB, {held // MIB:,} of them to "

@@ -179,8 +179,8 @@ def test_hidden_sheets_and_chart_sheets_are_left_out_and_named() -> None:
 
     assert ["Sheet"] == [sheet.name for sheet in found.sheets]
     assert [
-        "The hidden sheet “Salaries” was left out.",
         "The chart sheet “Curve” was left out: it has no cells of its own.",
+        "The hidden sheet “Salaries” was left out.",
     ] == found.notes
 
 

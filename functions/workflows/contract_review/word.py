@@ -6,20 +6,27 @@ let go. Elements are told by their local names, so that Strict Open XML reads al
 
 from __future__ import annotations
 
-import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from posixpath import normpath
 from typing import Final
-from xml.etree.ElementTree import Element, ParseError
 
-from defusedxml.common import DefusedXmlException
-from defusedxml.ElementTree import fromstring, iterparse
 from onward.sdk import InvalidInput
 
 from workflows.contract_review.sections import Line
-from workflows.opening import MIB, Wanted, open_package, refuse_foreign
+from workflows.markup import MAX_DEPTH, events, local
+from workflows.opening import (
+    MIB,
+    UNREADABLE,
+    Package,
+    Wanted,
+    open_package,
+    refuse_foreign,
+)
+from workflows.relations import main_part
+
+MAX_LINES: Final = 300_000
+MAX_SIGNS: Final = 12_000_000
 
 WORD: Final = Wanted(
     noun="document",
@@ -27,7 +34,7 @@ WORD: Final = Wanted(
     program="Word",
     unpacked=512 * MIB,
     held=48 * MIB,
-    streamed=("word/media/", "word/embeddings/", "word/fonts/", "word/vbaProject"),
+    streamed=("word/media/", "word/embeddings/", "word/fonts/", "word/vbaproject"),
 )
 
 _USUAL: Final = "word/document.xml"
@@ -53,15 +60,19 @@ def read_word(body: bytes) -> tuple[list[Line], list[str]]:
     Raises:
         InvalidInput: it is no Word document, unsafe to open, or damaged; the message is for people.
     """
-    with open_package(body, WORD) as archive:
-        refuse_foreign(archive, _USUAL, WORD)
-        with _readable():
-            part = _main_part(archive)
-            reading = _Reading()
-            with archive.open(part) as source:
-                for event, element in iterparse(source, ("start", "end"), forbid_dtd=True):
-                    reading.take(event, element)
-            return reading.lines, [*reading.notes, *_left_beside(archive)]
+    package = open_package(body, WORD)
+    refuse_foreign(package, _USUAL, WORD)
+    with package, _readable():
+        part = main_part(package, _USUAL)
+        if part is None:
+            raise InvalidInput(
+                "This is a zip archive without a Word document in it. Unpack it first."
+            )
+        reading = _Reading()
+        with package.open(part) as source:
+            for _ in events(source, reading):
+                reading.refuse_too_much()
+        return reading.lines, [*reading.notes, *_left_beside(package)]
 
 
 @contextmanager
@@ -69,7 +80,7 @@ def _readable() -> Iterator[None]:
     """Turn what a parser raises into a reason that a person understands."""
     try:
         yield
-    except (ParseError, DefusedXmlException, LookupError, zipfile.BadZipFile) as error:
+    except UNREADABLE as error:
         reason = " ".join(str(error).split())[:200] or type(error).__name__
         raise InvalidInput(
             f"The document is damaged or uses something that cannot be read ({reason}). "
@@ -77,22 +88,8 @@ def _readable() -> Iterator[None]:
         ) from error
 
 
-def _main_part(archive: zipfile.ZipFile) -> str:
-    """The part that the package names as its document; its name is only by custom the usual one."""
-    names = set(archive.namelist())
-    if "_rels/.rels" in names:
-        for relation in fromstring(archive.read("_rels/.rels"), forbid_dtd=True):
-            if relation.get("Type", "").endswith("/officeDocument"):
-                part = normpath(relation.get("Target", "").lstrip("/"))
-                if part in names and part.startswith("word/"):
-                    return part
-    if _USUAL not in names:
-        raise InvalidInput("This is a zip archive without a Word document in it. Unpack it first.")
-    return _USUAL
-
-
-def _left_beside(archive: zipfile.ZipFile) -> list[str]:
-    found = [what for part, what in _BESIDE if part in archive.namelist()]
+def _left_beside(package: Package) -> list[str]:
+    found = [what for part, what in _BESIDE if part in package]
     if not found:
         return []
     return [f"Not read: {', '.join(found)}, and what headers and footers say."]
@@ -108,51 +105,66 @@ class _Reading:
     _titled: list[bool] = field(default_factory=list)
     _row: list[str] | None = None
     _skipped: int = 0
+    _depth: int = 0
+    _signs: int = 0
+    _takes: bool = False
 
-    def take(self, event: str, element: Element) -> None:
-        """Take in the start or the end of an element."""
-        name = element.tag.rpartition("}")[2]
-        if event == "start":
-            self._begin(name)
-        else:
-            self._end(name, element)
-            element.clear()
+    def refuse_too_much(self) -> None:
+        """Raise InvalidInput for more than any contract holds, before memory is full."""
+        if self._signs > MAX_SIGNS or len(self.lines) > MAX_LINES or self._depth > MAX_DEPTH:
+            raise InvalidInput(
+                f"The document holds more than {MAX_LINES:,} paragraphs, {MAX_SIGNS:,} signs, or "
+                f"{MAX_DEPTH:,} nested elements. Upload its parts one by one."
+            )
 
-    def _begin(self, name: str) -> None:
-        if name in ("ins", "del", "moveFrom"):
+    def start(self, name: str, attributes: dict[str, str]) -> None:
+        """A start tag."""
+        self._depth += 1
+        short = local(name)
+        if short in ("ins", "del", "moveFrom"):
             self._note(_TRACKED)
-        if name in _LEFT_OUT:
+        elif short == "vanish" and _value(attributes, "true") not in ("0", "false"):
+            self._note(_HIDDEN)
+        if short in _LEFT_OUT:
             self._skipped += 1
         elif self._skipped:
             return
-        elif name == "p":
+        elif short == "p":
             self._texts.append([])
             self._titled.append(False)
-        elif name == "tr" and self._row is None:
+        elif short == "tr" and self._row is None:
             self._row = []
+        elif self._texts:
+            self._add(short, attributes)
 
-    def _end(self, name: str, element: Element) -> None:
-        if name == "vanish" and _value(element, "true") not in ("0", "false"):
-            self._note(_HIDDEN)
-        if name in _LEFT_OUT:
+    def end(self, name: str) -> None:
+        """An end tag."""
+        self._depth -= 1
+        self._takes = False
+        short = local(name)
+        if short in _LEFT_OUT:
             self._skipped -= 1
         elif self._skipped:
             return
-        elif name == "p" and self._texts:
+        elif short == "p" and self._texts:
             self._close_paragraph()
-        elif name == "tr" and self._row is not None:
+        elif short == "tr" and self._row is not None:
             self.lines.append(Line(" | ".join(self._row)))
             self._row = None
-        elif self._texts:
-            self._add(name, element)
 
-    def _add(self, name: str, element: Element) -> None:
-        if name == "t":
-            self._texts[-1].append(element.text or "")
-        elif name in _BREAKS:
-            self._texts[-1].append("-" if name == "noBreakHyphen" else " ")
-        elif name == "pStyle":
-            style = _value(element).lower()
+    def text(self, data: str) -> None:
+        """Some text, which may be a part of one."""
+        if self._takes:
+            self._texts[-1].append(data)
+            self._signs += len(data)
+
+    def _add(self, short: str, attributes: dict[str, str]) -> None:
+        self._takes = short == "t"
+        if short in _BREAKS:
+            self._texts[-1].append("-" if short == "noBreakHyphen" else " ")
+            self._signs += 1
+        elif short == "pStyle":
+            style = _value(attributes).lower()
             self._titled[-1] = style.startswith(("heading", "title", "berschrift", "überschrift"))
 
     def _close_paragraph(self) -> None:
@@ -167,7 +179,6 @@ class _Reading:
             self.notes.append(text)
 
 
-def _value(element: Element, default: str = "") -> str:
+def _value(attributes: dict[str, str], default: str = "") -> str:
     """The attribute `val`, whatever its namespace."""
-    found = (value for name, value in element.attrib.items() if name.rpartition("}")[2] == "val")
-    return next(found, default)
+    return next((value for name, value in attributes.items() if local(name) == "val"), default)

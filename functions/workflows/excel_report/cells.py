@@ -9,6 +9,7 @@ from __future__ import annotations
 import datetime as dt
 import math
 import re
+from hashlib import blake2b
 from typing import Final
 
 BLANK: Final = "."
@@ -23,10 +24,15 @@ MARKER: Final = "m"  # a text that stands for "no value"
 ERROR: Final = "e"  # #DIV/0!, #N/A …
 UNCACHED: Final = "f"  # a formula whose result is not stored in the file
 
+KINDS: Final = "inhdbtxmef"  # all but blank
+
 NUMERIC: Final = frozenset((INTEGER, NUMBER))
 TYPED: Final = frozenset((INTEGER, NUMBER, DATE, TIME, BOOLEAN))
 WORDS: Final = frozenset((TEXT, DIGITS))
 
+LONG: Final = 200  # signs; what is longer is neither a number nor a word for "no value"
+SHOWN: Final = 1_000  # signs of a text that anything shown is made from
+MAX_TEXT: Final = 32_767  # signs of a cell, by Excel's specifications
 EXACT: Final = 1e15  # Excel keeps 15 digits; a whole number beyond is a rounded one
 
 # Only where the rest of the column is typed: in a column of country codes "NA" is Namibia.
@@ -108,6 +114,8 @@ _KINDS: Final[dict[type, str]] = {
 
 
 def _kind_of_text(value: str) -> str:
+    if len(value) > LONG:
+        return BLANK if value.isspace() else TEXT
     text = value.strip()
     if not text:
         return BLANK
@@ -134,7 +142,15 @@ def as_text(value: Value) -> str:
         return "true" if value else "false"
     if isinstance(value, float):
         return str(int(value)) if kind_of(value) == INTEGER else repr(value)
-    return "" if value is None else " ".join(str(value).split())
+    return "" if value is None else " ".join(str(value)[:SHOWN].split())
+
+
+def identity(text: str) -> str:
+    """A text that is different for every different text, and short whatever its length."""
+    if len(text) <= LONG:
+        return text
+    digest = blake2b(text.encode(errors="surrogatepass"), digest_size=16).hexdigest()
+    return f"{text[:60]}\0{digest}"
 
 
 def _moment(value: Moment) -> str:

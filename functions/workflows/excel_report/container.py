@@ -6,7 +6,6 @@ to do about it.
 
 from __future__ import annotations
 
-import zipfile
 from typing import Final
 
 from onward.sdk import InvalidInput
@@ -15,6 +14,8 @@ from workflows.opening import (
     ENCRYPTED,
     MIB,
     OLD_WORKBOOK,
+    UNREADABLE,
+    Package,
     Wanted,
     is_package,
     is_web_page,
@@ -25,6 +26,7 @@ from workflows.opening import (
     signature,
     text_head,
 )
+from workflows.relations import main_part
 
 # 100,000 rows × 10 columns unpack to about 45 MiB. Sheets are streamed, pictures and macros not
 # read at all; the other parts are held in memory, so they get less.
@@ -34,16 +36,16 @@ WORKBOOK: Final = Wanted(
     program="Excel",
     unpacked=1024 * MIB,
     held=128 * MIB,
-    streamed=("xl/worksheets/", "xl/media/", "xl/vbaProject", "xl/embeddings/", "xl/pivot"),
+    streamed=("xl/worksheets/", "xl/media/", "xl/vbaproject", "xl/embeddings/", "xl/pivot"),
 )
 
-# Namespaces of ISO 29500 Strict; a reader of the usual ones would find no cells at all.
-_STRICT: Final = b"http://purl.oclc.org/ooxml/spreadsheetml/main"
 _PART: Final = "xl/workbook.xml"
 
 
-def check_container(body: bytes) -> None:
-    """Refuse what is not an Office Open XML workbook or would not fit into memory.
+def open_container(body: bytes) -> tuple[Package, str]:
+    """The package of a workbook and the name of its main part.
+
+    Refuses what is not an Office Open XML workbook or would not fit into memory.
 
     Raises:
         InvalidInput: says what the file seems to be and what to do.
@@ -51,9 +53,9 @@ def check_container(body: bytes) -> None:
     refuse_empty(body)
     if not is_package(body):
         raise InvalidInput(_describe_foreign(body))
-    with open_package(body, WORKBOOK) as archive:
-        refuse_foreign(archive, _PART, WORKBOOK)
-        _check_kind(archive)
+    package = open_package(body, WORKBOOK)
+    refuse_foreign(package, _PART, WORKBOOK)
+    return package, _main_part(package)
 
 
 def _describe_foreign(body: bytes) -> str:
@@ -95,17 +97,19 @@ def _kind_of_lines(text: str) -> str:
     return "a text file"
 
 
-def _check_kind(archive: zipfile.ZipFile) -> None:
-    names = set(archive.namelist())
-    if "[Content_Types].xml" not in names:
-        inside = next(
-            (name for name in sorted(names) if name.lower().endswith((".xlsx", ".xls", ".csv"))),
-            None,
-        )
-        hint = f" It contains {inside!r}: unpack it and upload that." if inside else ""
-        raise InvalidInput(f"This is a zip archive without a workbook in it.{hint}")
-    if _PART in names and _STRICT in archive.read(_PART):
+def _main_part(package: Package) -> str:
+    try:
+        part = main_part(package, _PART)
+    except UNREADABLE as error:
         raise InvalidInput(
-            "The workbook is in the rare Strict Open XML format, which cannot be read here. "
-            "Save it in Excel as an ordinary Excel workbook (.xlsx).",
-        )
+            f"The workbook is damaged: what it consists of cannot be read ({error}). "
+            "Open it in Excel, save it as a new .xlsx workbook and upload that."
+        ) from error
+    if part is not None:
+        return part
+    if "[Content_Types].xml" in package:
+        raise InvalidInput("The workbook is damaged: the part that lists its sheets is missing.")
+    books = (".xlsx", ".xls", ".csv")
+    inside = next((name for name in sorted(package.names) if name.endswith(books)), None)
+    hint = f" It contains {inside!r}: unpack it and upload that." if inside else ""
+    raise InvalidInput(f"This is a zip archive without a workbook in it.{hint}")

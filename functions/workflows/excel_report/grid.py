@@ -17,12 +17,17 @@ from typing import Final
 from onward.sdk import InvalidInput
 
 from workflows.excel_report.cells import BLANK, TYPED, Value, kind_of
-from workflows.excel_report.workbook import Box, Row
+from workflows.excel_report.sheet_rows import Box, Row
 
-# A sheet whose rows all look different is scattered or made to exhaust memory.
-MAX_SHAPES: Final = 64 * 1024 * 1024
+# Columns that a sheet's different rows reach over, all added up: so many, and as many as a sheet
+# that is half filled needs. One that takes more is scattered or made to exhaust memory and time.
+MAX_SHAPES: Final = 2 * 1024 * 1024
+SPARSE: Final = 2
 KEPT_PER_BLOCK: Final = 6
-MAX_KEPT: Final = 20_000
+MAX_KEPT: Final = 20_000  # rows
+MAX_KEPT_BYTES: Final = 48 * 1024 * 1024
+_CELL_KEPT: Final = 120  # bytes of a kept cell, without its text
+_TEXT_KEPT: Final = 400  # signs of a kept text
 
 
 @dataclass
@@ -32,6 +37,7 @@ class Grid:
     numbers: list[int] = field(default_factory=list)
     kinds: list[str] = field(default_factory=list)
     kept: dict[int, dict[int, Value]] = field(default_factory=dict)
+    kept_bytes: int = 0
 
     @property
     def cells(self) -> int:
@@ -49,14 +55,15 @@ class Grid:
         """
         grid = cls()
         shapes: dict[str, str] = {}
-        size = in_block = 0
+        size = in_block = cells = 0
         for row in rows:
             kinds = _kinds(row)
             if not kinds:
                 continue
+            cells += len(row.cells)
             if kinds not in shapes:
                 size += len(kinds)
-                if size > MAX_SHAPES:
+                if size > MAX_SHAPES + SPARSE * cells:
                     raise InvalidInput(
                         "A sheet's cells are scattered over so many columns that tables cannot "
                         "be told apart. Put the tables on sheets of their own."
@@ -68,8 +75,13 @@ class Grid:
     def _add(self, row: Row, kinds: str, *, keep: bool) -> None:
         self.numbers.append(row.number)
         self.kinds.append(kinds)
-        if (keep or TYPED.isdisjoint(kinds)) and len(self.kept) < MAX_KEPT:
-            self.kept[row.number] = {cell.column: cell.value for cell in row.cells}
+        if not keep and not TYPED.isdisjoint(kinds):
+            return
+        if len(self.kept) < MAX_KEPT and self.kept_bytes < MAX_KEPT_BYTES:
+            values = {cell.column: _shortened(cell.value) for cell in row.cells}
+            texts = sum(len(value) for value in values.values() if isinstance(value, str))
+            self.kept_bytes += _CELL_KEPT * len(values) + 4 * texts
+            self.kept[row.number] = values
 
     def value(self, row: int, column: int) -> Value:
         """A kept value, or None where the cell is blank or was not kept."""
@@ -89,7 +101,12 @@ class Grid:
         return Grid([self.numbers[i] for i in left], [kinds[i] for i in left], self.kept)
 
 
-@lru_cache(maxsize=4096)
+def _shortened(value: Value) -> Value:
+    """Names and remarks need no more; errors and the like stay what they are."""
+    return value[:_TEXT_KEPT] if type(value) is str and len(value) > _TEXT_KEPT else value
+
+
+@lru_cache(maxsize=256)
 def _blanked(kinds: str, left: int, right: int) -> str:
     end = min(right, len(kinds))
     middle = BLANK * max(0, end - left + 1)

@@ -6,12 +6,11 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from openpyxl.utils import get_column_letter
-
 from workflows.excel_report.cells import BLANK, DATE, INTEGER, TEXT, TYPED, WORDS
+from workflows.excel_report.merges import Merges
 from workflows.excel_report.regions import Region
 from workflows.excel_report.shape import ColumnShapes
-from workflows.excel_report.workbook import Box
+from workflows.excel_report.sheet_rows import column_letters
 
 MAX_NAME: Final = 120
 MAX_HEADER_ROWS: Final = 3
@@ -21,9 +20,7 @@ LOOK_BELOW: Final = 10
 _UNIT: Final = re.compile(r"[(\[].*[)\]]|[%€$£¥]|[a-zµ°]{1,3}[²³]?")
 
 
-def find_header(
-    region: Region, shapes: ColumnShapes, first: int, merges: Sequence[Box]
-) -> list[int]:
+def find_header(region: Region, shapes: ColumnShapes, first: int, merges: Merges) -> list[int]:
     """The rows that name the columns of a block whose data begin at `first`, if any.
 
     The fullest row above the data that can be a header, the topmost of equals, with the rows that
@@ -73,9 +70,7 @@ def _header_below(region: Region, shapes: ColumnShapes, first: int) -> int | Non
     return None
 
 
-def _header_rows(
-    region: Region, shapes: ColumnShapes, header: int, merges: Sequence[Box]
-) -> list[int]:
+def _header_rows(region: Region, shapes: ColumnShapes, header: int, merges: Merges) -> list[int]:
     """The header with the rows that belong to it: groups or main names above, units below."""
     rows = [header]
     below = header + 1
@@ -106,15 +101,15 @@ def _is_subheader(region: Region, shapes: ColumnShapes, at: int) -> bool:
     return bool(named) and all(_UNIT.fullmatch(text) for text in texts)
 
 
-def _is_group_header(region: Region, at: int, merges: Sequence[Box]) -> bool:
+def _is_group_header(region: Region, at: int, merges: Merges) -> bool:
     """Merged cells over several columns, with nothing directly above them."""
     number = region.number(at)
     alone = at == 0 or region.number(at - 1) < number - 1
     if not alone or not TYPED.isdisjoint(region.words[at]):
         return False
     return any(
-        box.top == number and box.right > box.left and region.left <= box.left <= region.right
-        for box in merges
+        box.right > box.left and region.left <= box.left <= region.right
+        for box in merges.around(number)
     )
 
 
@@ -130,7 +125,7 @@ def fill(word: str) -> int:
 
 
 def column_names(
-    region: Region, header: Sequence[int], merges: Sequence[Box]
+    region: Region, header: Sequence[int], merges: Merges
 ) -> tuple[list[str], list[str]]:
     """Unique names for all columns, and notes on those that had to be made up."""
     rows = [_spread(region, at, merges) for at in header]
@@ -140,7 +135,7 @@ def column_names(
     for at in range(region.width):
         name = _join([row[at] for row in rows])
         if not name:
-            name = f"Column {get_column_letter(region.left + at)}"
+            name = f"Column {column_letters(region.left + at)}"
             unnamed.append(name)
         elif name in names:
             repeated.append(name)
@@ -148,12 +143,12 @@ def column_names(
     return names, _notes(bool(header), unnamed, repeated)
 
 
-def _spread(region: Region, at: int, merges: Sequence[Box]) -> list[str]:
+def _spread(region: Region, at: int, merges: Merges) -> list[str]:
     """A header row with the text of merged cells repeated over all their columns."""
     texts = region.texts(at)
     number = region.number(at)
-    for box in merges:
-        if box.top <= number <= box.bottom and region.left <= box.left <= region.right:
+    for box in merges.around(number, above=MAX_HEADER_ROWS):
+        if region.left <= box.left <= region.right:
             text = texts[box.left - region.left] if box.top == number else ""
             for column in range(box.left, min(box.right, region.right) + 1):
                 texts[column - region.left] = text

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from typing import Final
 
 from onward.sdk import InvalidInput
-from openpyxl.utils import get_column_letter
 
-from workflows.excel_report.cells import BLANK, TEXT, TYPED, as_text
+from workflows.excel_report.cells import BLANK, MAX_TEXT, TEXT, TYPED, as_text
 from workflows.excel_report.grid import Grid
+from workflows.excel_report.merges import Merges
 from workflows.excel_report.models import (
     ColumnFacts,
     ColumnType,
@@ -20,8 +20,9 @@ from workflows.excel_report.models import (
 )
 from workflows.excel_report.regions import find_regions
 from workflows.excel_report.shape import column_type
+from workflows.excel_report.sheet_rows import Box, column_letters
 from workflows.excel_report.tables import Table, declared_table, find_tables
-from workflows.excel_report.workbook import Box, Sheet, Workbook
+from workflows.excel_report.workbook import Sheet, Workbook
 
 # Each is a step or an item of the one that they share; compose reads the figures of all.
 MAX_TABLES: Final = 1_000
@@ -40,7 +41,7 @@ def inspect(
         InvalidInput: the workbook holds no cells that can be read.
     """
     sheets: list[SheetFacts] = []
-    notes: list[str] = []
+    notes: list[str] = list(workbook.notes)
     cells = tables = 0
     for at, sheet in enumerate(workbook.sheets):
         said(at / len(workbook.sheets), sheet.name)
@@ -50,6 +51,7 @@ def inspect(
         grid = Grid.scan(workbook.rows(sheet))
         cells += grid.cells
         facts = _inspect_sheet(sheet, grid)
+        facts.notes += _about_rows(sheet, workbook)
         dropped = facts.tables[MAX_TABLES - tables :]
         if dropped:
             facts.notes.append(
@@ -59,10 +61,6 @@ def inspect(
             facts.tables = facts.tables[: MAX_TABLES - tables]
         tables += len(facts.tables)
         sheets.append(facts)
-    notes += [
-        f"The chart sheet “{name}” was left out: it has no cells of its own."
-        for name in workbook.others
-    ]
     if not cells:
         where = "visible sheets" if len(sheets) < len(workbook.sheets) else "sheets"
         raise InvalidInput(f"The workbook is empty: there is no value on any of its {where}.")
@@ -78,13 +76,34 @@ def _inspect_sheet(sheet: Sheet, grid: Grid) -> SheetFacts:
     rest = grid.without([declared.box for declared in sheet.tables])
     regions = find_regions(rest)
     alone = len(regions) == 1 and not sheet.tables
+    merges = Merges(sheet.gathered.merges)
     for region in regions:
-        found += find_tables(region, sheet.merges, alone=alone)
+        found += find_tables(region, merges, alone=alone)
     found.sort(key=lambda table: (table.top, table.left))
     facts.tables = [_facts(sheet.name, table) for table in found]
     outside = grid.without([*(_box(table) for table in found), *(d.box for d in sheet.tables)])
     facts.notes += _left_out(outside, has_tables=bool(found))
     return facts
+
+
+def _about_rows(sheet: Sheet, workbook: Workbook) -> list[str]:
+    """What must be said about the rows of a sheet as a whole."""
+    seen, notes = sheet.gathered, []
+    if seen.hidden:
+        rows = "1 row is" if seen.hidden == 1 else f"{seen.hidden:,} rows are"
+        notes.append(f"{rows} hidden in the workbook, and counted here like the others.")
+    if seen.cut:
+        cells = "1 cell holds" if seen.cut == 1 else f"{seen.cut:,} cells hold"
+        notes.append(f"{cells} more than {MAX_TEXT:,} signs of text: the rest was left out.")
+    if workbook.recalculates and seen.zeros and seen.results:
+        formulas = "1 formula" if seen.zeros == 1 else f"{seen.zeros:,} formulas"
+        notes.append(
+            "The workbook asks to be calculated anew when it is opened: "
+            f"{formulas} with a stored 0 were read as 0, as other formulas have other results."
+        )
+    if seen.merges_left_out:
+        notes.append(f"{seen.merges_left_out:,} merged ranges were not looked at.")
+    return notes
 
 
 def _box(table: Table) -> Box:
@@ -93,7 +112,7 @@ def _box(table: Table) -> Box:
 
 def _facts(sheet: str, table: Table) -> TableFacts:
     box = _box(table)
-    first, last = get_column_letter(box.left), get_column_letter(box.right)
+    first, last = column_letters(box.left), column_letters(box.right)
     columns = [
         ColumnFacts(name=name, type=_likely_type(count))
         for name, count in zip(table.names, table.counts, strict=True)
@@ -131,7 +150,7 @@ def _left_out(grid: Grid, *, has_tables: bool) -> list[str]:
             text = as_text(grid.value(number, at)) if kind != BLANK else ""
             if text and len(quotes) < QUOTED:
                 short = text if len(text) <= QUOTE_LENGTH else f"{text[: QUOTE_LENGTH - 1]}…"
-                quotes.append(f"{get_column_letter(at)}{number} “{short}”")
+                quotes.append(f"{column_letters(at)}{number} “{short}”")
     total = grid.cells
     more = f" and {total - len(quotes)} more" if total > len(quotes) else ""
     what = "outside the tables" if has_tables else "without a table"

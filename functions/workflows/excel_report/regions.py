@@ -8,7 +8,7 @@ from functools import cached_property, lru_cache
 from itertools import pairwise
 from typing import Final
 
-from workflows.excel_report.cells import BLANK, DIGITS, INTEGER, TYPED, WORDS, as_text
+from workflows.excel_report.cells import BLANK, DIGITS, INTEGER, KINDS, TYPED, WORDS, as_text
 from workflows.excel_report.grid import Grid
 from workflows.excel_report.shape import ColumnShapes
 
@@ -19,6 +19,7 @@ SAMPLED: Final = 3
 
 
 YEARS: Final = (INTEGER, DIGITS)
+_BITS: Final = {ord(kind): "1" for kind in KINDS} | {ord(BLANK): "0"}
 
 
 @dataclass(frozen=True)
@@ -50,19 +51,15 @@ class Region:
         return [as_text(self.grid.value(number, c)) for c in range(self.left, self.right + 1)]
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=256)
 def _cut(kinds: str, left: int, right: int) -> str:
     return kinds[left - 1 : right].ljust(right - left + 1, BLANK)
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=256)
 def _mask(word: str) -> int:
     """One bit a column, set where the cell is not blank."""
-    mask = 0
-    for at, kind in enumerate(word):
-        if kind != BLANK:
-            mask |= 1 << at
-    return mask
+    return int(word[::-1].translate(_BITS), 2) if word else 0
 
 
 def find_regions(grid: Grid) -> list[Region]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Final
 
 from workflows.excel_report.cells import (
+    BLANK,
     BOOLEAN,
     DATE,
     DIGITS,
@@ -38,11 +40,10 @@ class ColumnShapes:
     @classmethod
     def of(cls, words: Iterable[str]) -> ColumnShapes:
         """Judge by the whole block, with its headers and remarks: so typed values weigh double."""
-        counts: list[Counter[str]] = []
-        for word, times in Counter(words).items():
-            counts.extend(Counter() for _ in range(len(word) - len(counts)))
-            for at, kind in enumerate(word):
-                counts[at][kind] += times
+        counted = Counter(words)
+        columns = zip_longest(*counted, fillvalue=BLANK)
+        times = list(counted.values())
+        counts = (_count(column, times) for column in columns)
         return cls(tuple(_class_of(count) for count in counts))
 
     @property
@@ -57,6 +58,14 @@ class ColumnShapes:
     def conforming(self, word: str) -> int:
         """How many cells of a row are of their column's class."""
         return sum(self.conforms(at, kind) for at, kind in enumerate(word))
+
+
+def _count(kinds: Sequence[str], times: Sequence[int]) -> Counter[str]:
+    """How many rows have each kind in one column, of rows that occur so many times."""
+    count: Counter[str] = Counter()
+    for kind, number in zip(kinds, times, strict=True):
+        count[kind] += number
+    return count
 
 
 def _class_of(count: Counter[str]) -> str:

@@ -11,9 +11,10 @@ from typing import Final
 from workflows.excel_report.cells import BLANK, TEXT, TYPED, WORDS
 from workflows.excel_report.grid import Grid
 from workflows.excel_report.header import column_names, fill, find_header, is_full_header
+from workflows.excel_report.merges import Merges
 from workflows.excel_report.regions import Region, is_year_header
 from workflows.excel_report.shape import ColumnShapes
-from workflows.excel_report.workbook import Box, DeclaredTable
+from workflows.excel_report.workbook import DeclaredTable
 
 MAX_PAIRS: Final = 10  # more rows of two cells than that are no mere labels with values
 SHORT: Final = 40
@@ -42,7 +43,7 @@ class Table:
     notes: list[str] = field(default_factory=list)
 
 
-def find_tables(region: Region, merges: Sequence[Box], *, alone: bool = False) -> list[Table]:
+def find_tables(region: Region, merges: Merges, *, alone: bool = False) -> list[Table]:
     """The tables of a block, from top to bottom; none if it holds remarks only.
 
     A block that is `alone` on its sheet is more readily taken for a table.
@@ -65,7 +66,7 @@ def declared_table(grid: Grid, declared: DeclaredTable) -> Table | None:
     body = [at for at, word in enumerate(region.words) if fill(word)]
     if not body:
         return None
-    table = _build(region, [], body, [])
+    table = _build(region, [], body, Merges())
     table.headers = list(range(box.top, box.top + declared.header_rows))
     if declared.header_rows:
         table.names = declared.names
@@ -104,9 +105,7 @@ def _first_data(region: Region, shapes: ColumnShapes) -> int:
     return len(region.words)
 
 
-def _typed(
-    region: Region, shapes: ColumnShapes, merges: Sequence[Box], *, alone: bool
-) -> list[Table]:
+def _typed(region: Region, shapes: ColumnShapes, merges: Merges, *, alone: bool) -> list[Table]:
     first = _first_data(region, shapes)
     rows = find_header(region, shapes, first, merges)
     start = rows[-1] + 1 if rows else first
@@ -166,7 +165,7 @@ def _is_table(
     return True
 
 
-def _textual(region: Region, merges: Sequence[Box], *, alone: bool) -> list[Table]:
+def _textual(region: Region, merges: Merges, *, alone: bool) -> list[Table]:
     """A table of words: a full row of short, different names above rows that are mostly filled."""
     if region.width == 1:
         return _word_list(region, merges)
@@ -185,14 +184,14 @@ def _textual(region: Region, merges: Sequence[Box], *, alone: bool) -> list[Tabl
     return []
 
 
-def _word_list(region: Region, merges: Sequence[Box]) -> list[Table]:
+def _word_list(region: Region, merges: Merges) -> list[Table]:
     texts = [region.texts(at)[0] for at in range(len(region.words))]
     if len(texts) <= MIN_LIST or max(map(len, texts)) > SHORT or len(set(texts)) == 1:
         return []
     return [_build(region, [0], list(range(1, len(texts))), merges)]
 
 
-def _build(region: Region, header: list[int], body: list[int], merges: Sequence[Box]) -> Table:
+def _build(region: Region, header: list[int], body: list[int], merges: Merges) -> Table:
     counts = [Counter(column) for column in zip(*(region.words[at] for at in body), strict=True)]
     names, notes = column_names(region, header, merges)
     rows = [region.number(at) for at in header]

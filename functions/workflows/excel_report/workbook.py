@@ -1,72 +1,33 @@
 """Opening a workbook and streaming its rows.
 
-openpyxl reads the package: its parts, sheets and shared strings. Rows are streamed here because its
-read-only sheets give None both for a blank cell and for a formula without a stored result, silently
-drop rows that are out of order, and read a sheet twice if it does not state its dimensions.
+Everything is read here instead of by a library: openpyxl's read-only sheets give None both for a
+blank cell and for a formula without a stored result and judge number formats in quadratic time, and
+readers that load whole sheets take 16 GiB for two cells at opposite corners.
 """
 
 from __future__ import annotations
 
-import io
-import warnings
-import zipfile
-import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
-from xml.etree.ElementTree import Element, ParseError
+from typing import Final
 
-from defusedxml.ElementTree import fromstring, iterparse
 from onward.sdk import InvalidInput
-from openpyxl.packaging.relationship import get_dependents, get_rels_path
-from openpyxl.reader.excel import ExcelReader
-from openpyxl.utils.cell import range_boundaries
-from openpyxl.utils.escape import unescape
-from openpyxl.xml.constants import SHEET_MAIN_NS, STYLES_TYPE
 
-from workflows.excel_report.container import check_container
-from workflows.excel_report.decode import Cell, Decoder
+from workflows.excel_report.cells import MAX_TEXT
+from workflows.excel_report.container import open_container
+from workflows.excel_report.contents import Contents, ListedSheet
+from workflows.excel_report.decode import Decoder
 from workflows.excel_report.formats import NumberFormats
+from workflows.excel_report.moments import EPOCH_1900, EPOCH_1904
+from workflows.excel_report.sheet_rows import MAX_ROW, Box, Gathered, Row, SheetRows, box
+from workflows.excel_report.strings import read_strings, unescaped
+from workflows.markup import events, no_tick, tags
+from workflows.opening import UNREADABLE, Package
+from workflows.relations import relations
 
-MAX_ROW: Final = 1_048_576
 ROWS_PER_TICK: Final = 2_000
-
-_ROW: Final = f"{{{SHEET_MAIN_NS}}}row"
-_MERGE: Final = f"{{{SHEET_MAIN_NS}}}mergeCell"
-_COLUMN: Final = f"{{{SHEET_MAIN_NS}}}tableColumn"
-
-# What openpyxl and the parsers below it raise on files that other programs accept or wrote badly.
-_UNREADABLE: Final = (
-    LookupError,
-    ValueError,
-    TypeError,
-    AttributeError,
-    ParseError,
-    OverflowError,
-    RecursionError,
-    NotImplementedError,
-    EOFError,
-    OSError,
-    zlib.error,
-    zipfile.BadZipFile,
-)
-
-
-class Row(NamedTuple):
-    """A row of a sheet, counted from 1, with its cells from left to right."""
-
-    number: int
-    cells: list[Cell]
-
-
-class Box(NamedTuple):
-    """A rectangle of cells, 1-based and inclusive."""
-
-    left: int
-    top: int
-    right: int
-    bottom: int
+MAX_TABLES: Final = 10_000
 
 
 @dataclass(frozen=True)
@@ -81,40 +42,47 @@ class DeclaredTable:
 
 @dataclass
 class Sheet:
-    """A worksheet; `merges` is known once its rows have been read to the end."""
+    """A worksheet; `gathered` is complete once its rows have been read to the end."""
 
     name: str
     part: str
     hidden: bool
     tables: list[DeclaredTable]
-    merges: list[Box] = field(default_factory=list)
+    gathered: Gathered = field(default_factory=Gathered)
 
 
 class Workbook:
-    """An open workbook. `sheets` are in the workbook's order; `others` names those without cells.
+    """An open workbook.
 
-    `tick` is called every few thousand rows: it may raise to end a reading that takes too long.
+    `sheets` are in the workbook's order, each with a name of its own; `notes` tell what is odd
+    about them, and which sheets were left out because they have no cells. `tick` is called again
+    and again while parts are read: it may raise to end a reading that takes too long.
     """
 
-    def __init__(self, reader: ExcelReader, tick: Callable[[], None]) -> None:
-        self._archive = reader.archive
+    def __init__(self, package: Package, main: str, tick: Callable[[], None]) -> None:
+        self._package = package
         self._tick = tick
-        self._formats = _formats(reader)
+        contents = Contents.read(package, main, tick)
+        self.notes = contents.notes
+        self._formats = self._read_formats(contents)
+        strings: list[str] = []
+        if contents.strings in package:
+            with package.open(contents.strings) as source:
+                strings, cut = read_strings(source, tick)
+            if cut:
+                texts = "1 text" if cut == 1 else f"{cut:,} texts"
+                self.notes.append(
+                    f"{texts} of more than {MAX_TEXT:,} signs: the rest was left out."
+                )
         self._decoder = Decoder(
-            strings=reader.shared_strings,
-            formats=self._formats,
-            epoch=reader.wb.epoch,
-            recalculates=bool(reader.wb.calculation and reader.wb.calculation.fullCalcOnLoad),
+            strings, self._formats, EPOCH_1904 if contents.from_1904 else EPOCH_1900
         )
-        self.sheets: list[Sheet] = []
-        self.others: list[str] = []
-        for listed, relation in reader.parser.find_sheets():
-            name, part = str(listed.name), str(relation.target)
-            if not str(relation.Type).endswith("/worksheet") or part not in reader.valid_files:
-                self.others.append(name)
-                continue
-            hidden = (listed.state or "visible") != "visible"
-            self.sheets.append(Sheet(name, part, hidden, _declared(self._archive, part)))
+        self.sheets = [
+            Sheet(sheet.name, sheet.part, sheet.hidden, self._declared(sheet))
+            for sheet in contents.sheets
+        ]
+        self.recalculates = contents.recalculates
+        self._probed = not contents.recalculates
 
     def sheet(self, name: str) -> Sheet:
         """The sheet of that name; InvalidInput when the workbook has none."""
@@ -125,52 +93,81 @@ class Workbook:
 
     def is_percent(self, style: int) -> bool:
         """Whether cells of this style are shown as percentages."""
-        return style in self._formats.percents
+        return self._formats.is_percent(style)
 
     def rows(self, sheet: Sheet, last: int = MAX_ROW) -> Iterator[Row]:
         """The rows that hold anything, in ascending order, up to row `last`.
 
         Raises:
-            InvalidInput: the sheet is damaged, or its rows are out of order.
+            InvalidInput: the sheet is damaged, its rows are out of order, or hold too much.
         """
-        with _readable(f"The sheet “{sheet.name}”"), self._archive.open(sheet.part) as source:
-            number = count = 0
-            for _, element in iterparse(source, forbid_dtd=True):
-                if element.tag == _ROW:
-                    number = _next_row(element, number, sheet.name)
-                    if number > last:
+        if not self._probed:
+            self._probed = True
+            self._decoder.doubts_zeros = not self._has_results()
+        yield from self._stream(sheet, last)
+
+    def _has_results(self) -> bool:
+        """Whether any formula was calculated to another number than 0: then all were."""
+        for sheet in self.sheets:
+            probe = Sheet(sheet.name, sheet.part, sheet.hidden, [])
+            if sheet.part and any(probe.gathered.results for _ in self._stream(probe, MAX_ROW)):
+                return True
+        return False
+
+    def _stream(self, sheet: Sheet, last: int) -> Iterator[Row]:
+        sheet.gathered = gathered = Gathered()
+        reading = SheetRows(sheet.name, self._decoder, gathered)
+        count = 0
+        with _readable(f"The sheet “{sheet.name}”"), self._package.open(sheet.part) as source:
+            for _ in events(source, reading, self._tick):
+                while reading.done:
+                    row = reading.done.popleft()
+                    if row.number > last:
                         return
                     count += 1
                     if count % ROWS_PER_TICK == 0:
                         self._tick()
-                    cells = self._decoder.cells(element)
-                    element.clear()
-                    if cells:
-                        yield Row(number, cells)
-                elif element.tag == _MERGE:
-                    sheet.merges.append(_box(element.get("ref", "")))
+                    yield row
 
+    def _read_formats(self, contents: Contents) -> NumberFormats:
+        if contents.styles not in self._package:
+            return NumberFormats()
+        with self._package.open(contents.styles) as source:
+            return NumberFormats.read(source, self._tick)
 
-def _no_tick() -> None:
-    """Read on, however long it takes."""
+    def _declared(self, sheet: ListedSheet) -> list[DeclaredTable]:
+        related = relations(self._package, sheet.part) if sheet.part else {}
+        parts = [relation.part for relation in related.values() if relation.kind == "table"]
+        return [self._declared_table(part) for part in parts[:MAX_TABLES] if part in self._package]
+
+    def _declared_table(self, part: str) -> DeclaredTable:
+        names: list[str] = []
+        attributes: dict[str, str] = {}
+        with self._package.open(part) as source:
+            for tag in tags(source, "table", self._tick):
+                if tag.path == ("table",):
+                    attributes = dict(tag.attributes)
+                elif tag.path == ("table", "tableColumns", "tableColumn"):
+                    names.append(" ".join(unescaped(tag.attributes.get("name", "")).split()))
+        return DeclaredTable(
+            box(attributes.get("ref", "")),
+            names,
+            int(attributes.get("headerRowCount", "1")),
+            int(attributes.get("totalsRowCount", "0")),
+        )
 
 
 @contextmanager
-def open_workbook(body: bytes, tick: Callable[[], None] = _no_tick) -> Iterator[Workbook]:
-    """Open a workbook after the checks of `check_container`.
+def open_workbook(body: bytes, tick: Callable[[], None] = no_tick) -> Iterator[Workbook]:
+    """Open a workbook after the checks of `open_container`.
 
     Raises:
         InvalidInput: it is no workbook, unsafe to open, or damaged; the message is for people.
     """
-    check_container(body)
-    with _readable("The workbook"), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # about features that a reader of values does not need
-        reader = ExcelReader(io.BytesIO(body), read_only=True, data_only=True, keep_links=False)
-        reader.read_manifest()
-        reader.read_strings()
-        reader.read_workbook()
-        workbook = Workbook(reader, tick)
-    with reader.archive:
+    package, main = open_container(body)
+    with package:
+        with _readable("The workbook"):
+            workbook = Workbook(package, main, tick)
         yield workbook
 
 
@@ -179,55 +176,9 @@ def _readable(what: str) -> Iterator[None]:
     """Turn what a parser raises into a reason that a person understands."""
     try:
         yield
-    except _UNREADABLE as error:
+    except UNREADABLE as error:
         reason = " ".join(str(error).split())[:200] or type(error).__name__
         raise InvalidInput(
             f"{what} is damaged or uses something that cannot be read ({reason}). "
             "Open it in Excel, save it as a new .xlsx workbook and upload that.",
         ) from error
-
-
-def _formats(reader: ExcelReader) -> NumberFormats:
-    part = reader.package.find(STYLES_TYPE)  # type: ignore[no-untyped-call]
-    name = str(part.PartName).lstrip("/") if part else "xl/styles.xml"
-    if name not in reader.valid_files:
-        return NumberFormats()
-    return NumberFormats.read(reader.archive.read(name))
-
-
-def _declared(archive: zipfile.ZipFile, part: str) -> list[DeclaredTable]:
-    relations = get_rels_path(part)  # type: ignore[no-untyped-call]
-    if relations not in archive.namelist():
-        return []
-    tables = []
-    for relation in get_dependents(archive, relations):
-        if str(relation.Type).endswith("/table"):
-            root = fromstring(archive.read(relation.target), forbid_dtd=True)
-            names = [column.get("name", "") for column in root.iter(_COLUMN)]
-            tables.append(
-                DeclaredTable(
-                    _box(root.get("ref", "")),
-                    [" ".join(unescape(name).split()) for name in names],
-                    int(root.get("headerRowCount", "1")),
-                    int(root.get("totalsRowCount", "0")),
-                ),
-            )
-    return tables
-
-
-def _next_row(element: Element, previous: int, sheet: str) -> int:
-    given = element.get("r")
-    number = int(float(given)) if given else previous + 1
-    if not previous < number <= MAX_ROW:
-        raise InvalidInput(
-            f"Row {number} of sheet “{sheet}” comes after row {previous}: the workbook is damaged. "
-            "Open it in Excel, let it repair the file, and save it anew.",
-        )
-    return number
-
-
-def _box(reference: str) -> Box:
-    left, top, right, bottom = range_boundaries(reference)
-    if left is None or top is None or right is None or bottom is None:
-        raise ValueError(f"{reference!r} is not a range of cells")
-    return Box(left, top, right, bottom)
