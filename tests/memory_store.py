@@ -159,7 +159,7 @@ class MemoryStore:
             text = json.dumps(resolve(planned.input, scope))
         except Unresolved as error:
             return Resolved(fault=str(error))
-        return Resolved(Payload(text), f"{planned.tool}:{text}")
+        return Resolved(Payload(text), f"{planned.tool}:{text}", size=len(text))
 
     def _output(self, step_id: str, fresh: dict[str, Payload]) -> Json:
         row = self.steps.get(step_id)

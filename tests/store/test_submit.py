@@ -12,6 +12,7 @@ from onward.domain.errors import (
     InvalidPlan,
     InvalidRequest,
 )
+from onward.domain.limits import RunLimits
 
 from tests import faults
 from tests.store.caller import catalogue, plan
@@ -109,7 +110,7 @@ def test_three_faults_are_three_and_nothing_is_stored(service: Service, dynamodb
 def test_every_fault_is_named(body: Any, pointers: list[str]) -> None:
     """All of them at once, by JSON Pointer."""
     with pytest.raises(InvalidRequest) as caught:
-        read_run_request(body, catalogue())
+        read_run_request(body, catalogue(), RunLimits())
     assert pointers == [fault.pointer for fault in caught.value.faults]
 
 

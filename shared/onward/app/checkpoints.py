@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Final
 
 from onward.aws.blobs import hashed
 from onward.aws.codec import dumps
-from onward.domain.limits import INLINE_BYTES
+from onward.domain.cost import Sizes, too_large
+from onward.domain.limits import INLINE_BYTES, MAX_INPUT_BYTES
 from onward.domain.model import Payload, StepStatus, child_id
 from onward.domain.needs import added_needed, outputs_needed
 from onward.domain.protocol import Claim, Resolved
@@ -108,10 +109,15 @@ class Resolver:
                 if claim.index is None:
                     return Resolved(items=len(items))
                 scope = scope | {"item": items[claim.index]}
+            # Before it is written out: what stands in many places takes no room until then.
+            size = Sizes(scope).of(planned.input)
+            if size > MAX_INPUT_BYTES:
+                return Resolved(fault=too_large(size))
             value = resolve(planned.input, scope)
         except Unresolved as error:
             return Resolved(fault=str(error))
-        return Resolved(keep(self._blobs, value), action_version(planned.tool, value))
+        digest = action_version(planned.tool, value)
+        return Resolved(keep(self._blobs, value), digest, size=size)
 
     def _with_added(self, values: dict[str, Json], step_ids: set[str]) -> dict[str, Json]:
         """Return outputs of steps that added others, with `added`: the outputs of those by id."""

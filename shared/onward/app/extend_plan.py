@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from onward.domain.cost import plan_faults
 from onward.domain.errors import InvalidInput, InvalidPlan, RunNotFound
-from onward.domain.limits import MAX_NESTING, MAX_STEPS
+from onward.domain.limits import MAX_NESTING, RunLimits
 from onward.domain.model import StepStatus, part_of
 from onward.domain.nesting import level
 from onward.domain.plan import Extending, compile_plan
 from onward.domain.protocol import Extension
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from onward.app.carry_out import Drive
+    from onward.domain.errors import Fault
     from onward.domain.model import Json, Run, Step
     from onward.domain.plan import ToolSpec
 
@@ -45,13 +47,19 @@ def extend_plan(
             extending=_extending(drive, run, step),
         )
     except InvalidPlan as error:
-        faults = "; ".join(f"{fault.pointer}: {fault.message}" for fault in error.faults)
         raise InvalidInput(
-            f"the added steps have {len(error.faults)} fault(s): {faults}"
+            f"the added steps have {len(error.faults)} fault(s): {_listed(error.faults)}"
         ) from error
+    left = RunLimits(run.max_steps, run.children_left, run.bytes_left)
+    if faults := plan_faults(plan.steps, drive.inputs.get(run_id), left, ""):
+        raise InvalidInput(f"the added steps ask for too much: {_listed(faults)}")
     drive.store.write_part(run_id, [plan.roots, *plan.steps])
     added = tuple(planned.step_id for planned in plan.steps)
     return Extension(part, added, len(plan.roots.singles), run.parts)
+
+
+def _listed(faults: Iterable[Fault]) -> str:
+    return "; ".join(f"{fault.pointer}: {fault.message}" for fault in faults)
 
 
 def _run(drive: Drive, run_id: str) -> Run:
@@ -69,5 +77,5 @@ def _extending(drive: Drive, run: Run, step: Step) -> Extending:
     return Extending(
         taken=frozenset(planned),
         ended=frozenset(ended & set(planned)) | {step.step_id},
-        room=MAX_STEPS - len(planned),
+        room=run.max_steps - len(planned),
     )

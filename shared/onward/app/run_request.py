@@ -6,10 +6,12 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from onward.domain.errors import Fault, InvalidRequest
+from onward.domain.cost import plan_faults
+from onward.domain.errors import Fault, InvalidPlan, InvalidRequest
 from onward.domain.plan import compile_plan
 
 if TYPE_CHECKING:
+    from onward.domain.limits import RunLimits
     from onward.domain.model import Json
     from onward.domain.plan import CompiledPlan
     from onward.sdk.catalogue import Catalogue
@@ -43,7 +45,7 @@ class RunRequest:
     retries: int | None = None
 
 
-def read_run_request(body: Json, catalogue: Catalogue) -> RunRequest:
+def read_run_request(body: Json, catalogue: Catalogue, limits: RunLimits) -> RunRequest:
     """Check a body; raises InvalidRequest, or InvalidPlan when the plan has part in it."""
     if not isinstance(body, dict):
         raise InvalidRequest("the body is a JSON object", (Fault("", "not an object"),))
@@ -55,6 +57,7 @@ def read_run_request(body: Json, catalogue: Catalogue) -> RunRequest:
     work: tuple[str, CompiledPlan, Json] | None = None
     try:
         work = _work(body, catalogue)
+        _check_cost(work, limits)
     except InvalidRequest as error:
         wrong = type(error)
         faults.extend(error.faults)
@@ -79,6 +82,13 @@ def _work(body: dict[str, Json], catalogue: Catalogue) -> tuple[str, CompiledPla
     checked = workflow.check_input(value)
     document = workflow.document()
     return workflow.name, compile_plan(document, catalogue.specs, pointer="/workflow"), checked
+
+
+def _check_cost(work: tuple[str, CompiledPlan, Json], limits: RunLimits) -> None:
+    name, plan, value = work
+    pointer = "/plan" if name == INLINE_PLAN else "/workflow"
+    if faults := plan_faults(plan.steps, value, limits, pointer):
+        raise InvalidPlan(_said(faults), tuple(faults))
 
 
 def _deadline(value: Json, faults: list[Fault]) -> float | None:

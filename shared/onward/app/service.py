@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from onward.app.endpoints import Registrar
+from onward.domain.limits import RunLimits, TenantLimits
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -69,6 +70,8 @@ class Service:
     wake: Callable[[str], object]
     patrol: Callable[[], dict[str, Any]]
     downstream: Downstream
+    limits: RunLimits = field(default_factory=RunLimits)
+    tenant_limits: TenantLimits = field(default_factory=TenantLimits)
 
     @property
     def reader(self) -> RunReader:

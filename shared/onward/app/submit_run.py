@@ -100,6 +100,7 @@ def _rows(service: Service, holder: Holder, request: RunRequest, trace: Trace | 
         retries=request.retries,
         tokens=request.tokens,
         trace=trace,
+        limits=service.limits,
     )
     submission = Submission(
         input=keep(service.blobs(holder.tenant), request.input),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 MAX_STEPS: Final = 500
@@ -32,6 +33,39 @@ MAX_CYCLES: Final = 10
 
 MAX_CHILDREN: Final = 10_000
 """Items that one `for_each` fans out over."""
+
+MAX_INPUT_BYTES: Final = 64 * 2**20
+"""Resolved input of one attempt: what a worker reads whole, decodes and checks beside itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunLimits:
+    """What one run may cost: set for a deployment, pinned into the run when it is submitted.
+
+    `steps`: planned ones, those that a plan adds included, never above MAX_STEPS. `children`: of
+    all its fan-outs together; with the steps and the run's retries they bound its attempts.
+    `bytes`: of all resolved inputs together, as JSON.
+    """
+
+    steps: int = MAX_STEPS
+    children: int = 50_000
+    bytes: int = 2**30
+
+
+@dataclass(frozen=True, slots=True)
+class TenantLimits:
+    """What one tenant may have at a time: set for a deployment.
+
+    `active`: runs that have not ended, waiting ones included. `steps`: of those runs together,
+    planned ones and children of fan-outs that are known. Both are counted now and then, so they
+    may be overshot by what is submitted in between. `running`: runs that are driven at once; more
+    of them stay queued, so that another tenant's first step does not wait behind them.
+    """
+
+    active: int = 10_000
+    steps: int = 1_000_000
+    running: int = 100
+
 
 MAX_LANES: Final = 10
 """Attempts of a run that are open at once; their claims share one transaction (100 items)."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, TypeAlias
 
-from onward.domain.limits import MAX_STALLS
+from onward.domain.limits import MAX_STALLS, MAX_STEPS, RunLimits
 
 if TYPE_CHECKING:
     from onward.domain.incidents import Interruption
@@ -209,7 +209,8 @@ class Run:
     `seq` is the last event and the version; `sync_revision` counts what became known of its
     delivery after the end. From `expired_at` on its log and checkpoints are gone. `frontier`
     holds the joins that are met in part (needs still missing) or met and unclaimed (0); `ready`
-    the dependents with a single need.
+    the dependents with a single need. `max_steps` is what its plan may grow to; `children_left`
+    and `bytes_left` are what its fan-outs may still open and its inputs may still come to.
     """
 
     run_id: str
@@ -236,6 +237,9 @@ class Run:
     decisions: int = 0
     retries_left: int = 0
     tokens_left: int | None = None
+    max_steps: int = MAX_STEPS
+    children_left: int = RunLimits().children
+    bytes_left: int = RunLimits().bytes
     usage: Usage = field(default_factory=Usage)
     started_at: float | None = None
     ended_at: float | None = None

@@ -251,7 +251,7 @@ def _check_room(
 ) -> None:
     if len(drafts) > extending.room:
         faults.append(
-            Fault(f"{pointer}/steps", f"a run has at most {MAX_STEPS} steps: {extending.room} left")
+            Fault(f"{pointer}/steps", f"the run has room for {extending.room} steps (max_steps)")
         )
     faults.extend(
         Fault(f"{draft.pointer}/id", f"the run has a step {draft.id!r} already")

@@ -228,12 +228,14 @@ _ATTEMPT_FIELDS: Final = ("step_id", "fence", "lane", "plan_key", "function", "t
 class Resolved:
     """A claim's input with every reference filled in, or why that cannot be done.
 
-    `digest` is the action version: the hash of tool and input. `items` counts a `for_each`.
+    `digest` is the action version: the hash of tool and input. `items` counts a `for_each`,
+    `size` is about how many bytes of JSON the input has.
     """
 
     payload: Payload | None = None
     digest: str = ""
     items: int = 0
+    size: int = 0
     fault: str | None = None
 
 

@@ -46,7 +46,7 @@ def post_run(service: Service, holder: Holder, request: Request) -> Answer:
     trace = request.trace()
 
     def submit(key: KeyOfRequest | None) -> str:
-        checked = read_run_request(body, service.catalogue())
+        checked = read_run_request(body, service.catalogue(), service.limits)
         made = submit_run(service, holder, checked, key, trace)
         accepted[made.run.run_id] = made
         return made.run.run_id

@@ -110,9 +110,13 @@ def open_fan(turn: Turn, candidate: Candidate) -> None:
     fault = resolved.fault
     if fault is None and resolved.items > MAX_CHILDREN:
         fault = f"for_each has {resolved.items} items, at most {MAX_CHILDREN} are allowed"
+    elif fault is None and resolved.items > turn.run.children_left:
+        left = turn.run.children_left
+        fault = f"for_each has {resolved.items} items, the run may have {left} more (max_children)"
     if fault is not None:
         _refuse(turn, claim, fault)
         return
+    turn.set(children_left=turn.run.children_left - resolved.items)
     parent = Step(
         step_id=claim.step_id,
         plan_key=claim.plan_key,
@@ -137,7 +141,7 @@ def claim_all(turn: Turn, chosen: list[Candidate], lane: int) -> None:
             _try_again(turn, turn.claimed(claim.step_id), lane)
             continue
         _take(turn, candidate)
-        fault = inputs[claim].fault
+        fault = inputs[claim].fault or _too_much(turn, inputs[claim])
         if fault is None:
             _bear(turn, claim, inputs[claim], lane)
         else:
@@ -155,6 +159,17 @@ def _take(turn: Turn, candidate: Candidate) -> None:
         turn.set(fans=run.fans | {key: replace(fan, next=fan.next + 1)})
     else:
         turn.set(frontier={k: missing for k, missing in run.frontier.items() if k != key})
+
+
+def _too_much(turn: Turn, resolved: Resolved) -> str | None:
+    """Say that an input is more than what the run may still write, else take it off."""
+    left = turn.run.bytes_left
+    if resolved.size > left:
+        return (
+            f"its input has {resolved.size} bytes, the run may have {left} more (max_input_bytes)"
+        )
+    turn.set(bytes_left=left - resolved.size)
+    return None
 
 
 def _bear(turn: Turn, claim: Claim, resolved: Resolved, lane: int) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from onward.domain.limits import DEFAULT_RUN_RETRIES, DUE_AFTER
+from onward.domain.limits import DEFAULT_RUN_RETRIES, DUE_AFTER, RunLimits
 from onward.domain.model import FIRST_PART, Cursor, Event, Run, RunStatus, plan_key
 
 if TYPE_CHECKING:
@@ -24,9 +24,10 @@ def submit(  # noqa: PLR0913 - a birth has as many facts as the row
     retries: int | None = None,
     tokens: int | None = None,
     trace: Trace | None = None,
+    limits: RunLimits | None = None,
 ) -> tuple[Run, Event]:
     """Return the run row and its first event, which asks for generation 1 to be started."""
-    roots = plan.roots.singles
+    roots, most = plan.roots.singles, limits or RunLimits()
     run = Run(
         run_id=run_id,
         tenant=tenant,
@@ -40,6 +41,9 @@ def submit(  # noqa: PLR0913 - a birth has as many facts as the row
         ready=(Cursor(plan_key(FIRST_PART, ""), 0, len(roots)),),
         retries_left=DEFAULT_RUN_RETRIES if retries is None else retries,
         tokens_left=tokens,
+        max_steps=most.steps,
+        children_left=most.children,
+        bytes_left=most.bytes,
         deadline=None if deadline_seconds is None else now + deadline_seconds,
         due_at=int(now) + DUE_AFTER,
         traceparent=trace.parent if trace else "",
