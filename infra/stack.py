@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from aws_cdk import Environment, Stack
 from aws_cdk import aws_lambda as lambda_
+from onward.sdk.catalogue import load_catalogue
 
 from infra import bundle
 from infra.alarms import Alarms
@@ -32,9 +33,6 @@ if TYPE_CHECKING:
 
 SANDBOX_TIMEOUT: Final = 85
 """Seconds: a minute for the code, the rest to start a child, at the first time twice."""
-
-STEP_TIMEOUT: Final = 900
-"""Seconds, the Lambda limit; a step's own time-out is shorter and ends its process."""
 
 STEP_MEMORY: Final = 1769
 """MB: one whole CPU, so that what the first attempt imports costs no more than at its init."""
@@ -97,7 +95,7 @@ class OnwardStack(Stack):
                     "model_id": self.context.model,
                     "sandbox_function": self.run_sandbox.function_arn,
                 },
-                timeout=STEP_TIMEOUT,
+                timeout=self._step_timeout(),
                 memory=STEP_MEMORY,
             ),
             recover=self._function("recover", self._ending(), timeout=60),
@@ -212,6 +210,10 @@ class OnwardStack(Stack):
             "notify_queue_url": self.outbox.notify.queue_url,
             "live_queue_url": self.wakes.queue.queue_url,
         }
+
+    def _step_timeout(self) -> int:
+        """Return seconds: what outlives the longest tool, as runs are told when submitted."""
+        return load_catalogue(drills=self.context.drills == "1").function_seconds
 
     def _local_endpoints(self) -> str:
         return "1" if self.context.local_endpoints == "1" else "0"

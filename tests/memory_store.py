@@ -98,15 +98,15 @@ class MemoryStore:
         self.events += outcome.events
         self.incidents += outcome.incidents
 
-    def mark_sent(self, step_id: str, fence: int, now: float) -> bool:
+    def mark_sent(self, step_id: str, fence: int, now: float, sent_by: str | None = None) -> bool:
         """Mark a write before it is sent; False: it may not be sent."""
-        return self._mark(step_id, fence, sent_at=now)
+        return self._mark(step_id, fence, sent_at=now, sent_by=sent_by)
 
-    def mark_resent(self, step_id: str, fence: int, now: float) -> bool:
+    def mark_resent(self, step_id: str, fence: int, now: float, sent_by: str | None = None) -> bool:
         """Mark a send after a probe proved that none before it was applied; as `mark_sent`."""
         effect = self.effects[step_id]
         proofs = effect.proofs + 1
-        known = {"key": proven(effect.key, proofs), "proofs": proofs}
+        known = {"key": proven(effect.key, proofs), "proofs": proofs, "sent_by": sent_by}
         if effect.receipt is not None:
             return False
         return self._mark(step_id, fence, sent_at=now, unknown_since=None, quiet_at=None, **known)

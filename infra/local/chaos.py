@@ -45,8 +45,8 @@ IN_PASSING: Final = 60.0
 """Seconds a run is followed before others come first; it is followed to its end later."""
 
 STUCK: Final = 1_200.0
-"""Seconds after the last submission: the time-out of a function (900) that may still be sending
-a payment, after which its receiver is asked, and some more."""
+"""Seconds after the last submission: far longer than the time-out of a function that may still be
+sending a payment, after which its receiver is asked."""
 
 _ENDED: Final = frozenset({"succeeded", "failed", "cancelled"})
 

@@ -8,6 +8,7 @@ reach into private parts of one release, so they are applied to that release and
 
 from __future__ import annotations
 
+import signal
 from contextvars import ContextVar
 from importlib import import_module
 from importlib.metadata import version
@@ -29,6 +30,9 @@ _DIED: Final = (
     "Worker returned no response",
     "[Errno 32] Broken pipe",
 )
+_EXITED: Final = "Runtime exited with error: "
+
+_OF_A_PROCESS: Final = frozenset({"Runtime.ExitError", "Sandbox.Timedout"})
 
 _token: ContextVar[str | None] = ContextVar("token", default=None)
 
@@ -70,27 +74,46 @@ def _stop_waiting_for_logs(runtime: Any) -> None:
 
 
 def _fail_alone(runtime: Any) -> None:
-    """A worker that dies or fails while it starts fails its own invocation only.
+    """A worker that dies or fails while it starts fails its own invocation only, and says how.
 
-    As released every other worker of the function is ended with it, in the middle of its work.
+    As released every other worker of the function is ended with it, in the middle of its work; and
+    nothing tells a process that ended itself from one that was killed.
     """
     invoke: Callable[..., dict[str, Any]] = runtime.Worker.invoke
+    spawn: Callable[[Any], None] = runtime.Worker._spawn
+
+    def spawn_known(worker: Any) -> None:
+        spawn(worker)
+        worker.onward_process = worker._proc
 
     def invoke_alone(worker: Any, *args: Any, **options: Any) -> dict[str, Any]:
         try:
-            return invoke(worker, *args, **options)
+            result = invoke(worker, *args, **options)
         except RuntimeError as error:
             worker.kill()
-            return {"status": "error", "error": str(error), "log": ""}
+            result = {"status": "error", "error": str(error), "log": ""}
+        if str(result.get("error", "")).startswith(_DIED):
+            result["error"] = _EXITED + _how(worker.onward_process.poll())
+        return result
 
+    runtime.Worker._spawn = spawn_known
     runtime.Worker.invoke = invoke_alone
+
+
+def _how(status: int | None) -> str:
+    """Say how a process ended as Lambda does."""
+    if status is None or status >= 0:
+        return f"exit status {status}"
+    name = signal.strsignal(-status) or str(-status)
+    return f"signal: {name.lower()}"
 
 
 def _tell_error_types(lambda_service: Any) -> None:
     """A failure carries its exception's class, a dead process `Runtime.ExitError`.
 
     As released every failure is `Runtime.HandlerError`, so that `recover` could not tell a
-    process that is dead for sure from one that may still run.
+    process that is dead for sure from one that may still run. What the runtime says of a process
+    names the invocation, without which nobody knows whose death it was.
     """
     execute: Callable[..., dict[str, Any]] = lambda_service._execute_function_warm
 
@@ -100,6 +123,8 @@ def _tell_error_types(lambda_service: Any) -> None:
         if result.get("error") and isinstance(body, dict):
             told = error_type(str(body.get("errorMessage", "")), str(result.get("log", "")))
             body["errorType"] = told or body.get("errorType")
+            if body["errorType"] in _OF_A_PROCESS:
+                body["errorMessage"] = f"RequestId: {request_id} Error: {body['errorMessage']}"
         return result
 
     lambda_service._execute_function_warm = execute_telling
@@ -110,7 +135,7 @@ def error_type(message: str, log: str) -> str | None:
 
     The log of a handler that raised ends with its traceback, that is with `Class: message`.
     """
-    if message.startswith(_DIED):
+    if message.startswith(_EXITED):
         return "Runtime.ExitError"
     ending = f": {message}" if message else ""
     text = log.rstrip()

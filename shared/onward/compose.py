@@ -17,6 +17,7 @@ from onward.aws.engine import Engine, answer_token
 from onward.aws.queues import Queue
 from onward.aws.run_reader import RunReader
 from onward.aws.run_store import RunStore
+from onward.domain.limits import OVERRAN
 from onward.settings import settings
 
 if TYPE_CHECKING:
@@ -212,7 +213,7 @@ def blobs(held: Settings, tenant: str) -> Blobs:
 
 def end_process() -> None:
     """End this process at once: a hung tool must not outlive its attempt's deadline."""
-    os._exit(70)
+    os._exit(OVERRAN)
 
 
 def until(context: object) -> float:

@@ -18,7 +18,7 @@ from onward.sdk.testing import MemoryLog
 from tests.fault.receiver import OUTSIDE
 from tests.fault.tools import TOOLS
 from tests.store.caller import Context
-from tests.store.driver import Driver
+from tests.store.driver import REQUEST, Driver
 from tests.store.scripted_tools import Died
 
 RETRIES = 8
@@ -61,7 +61,7 @@ class Mortal(Driver):
         worker = Worker(
             drive=self.drive,
             log=MemoryLog(),
-            request_id="request",
+            request_id=REQUEST,
             until=self._until(),
             end_process=lambda: None,
             tools=lambda: TOOLS,

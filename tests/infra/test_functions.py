@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 from onward import settings
+from onward.sdk.catalogue import load_catalogue
 
 from infra.function import SettingsMismatch, environment
 from infra.local.emulator import ROOT
@@ -101,3 +102,14 @@ def test_the_local_template_lacks_the_layer_and_keeps_the_rest(synthesise: Synth
         assert expected.pop("Layers")
         assert properties.keys() == expected.keys()
         assert properties["Timeout"] == expected["Timeout"]
+
+
+def test_the_workers_function_outlives_its_longest_tool(template: Template) -> None:
+    """As its runs are told: that long a worker that is perhaps alive is waited for."""
+    catalogue = load_catalogue()
+    longest = max(tool.policy.timeout for tool in catalogue.tools.values())
+
+    assert by_name(template)["execute_step"]["Timeout"] == catalogue.function_seconds
+    assert catalogue.function_seconds == max(90, longest + 30)
+    told = {spec.policy.function_seconds for spec in catalogue.specs.values()}
+    assert told == {catalogue.function_seconds}

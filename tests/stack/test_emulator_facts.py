@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import threading
 import time
@@ -32,6 +33,12 @@ DIE = "import os\ndef handler(event, context): os._exit(1)"
 RAISE = "class Odd(Exception): pass\ndef handler(event, context): raise Odd('so\\nmany: lines')"
 HANG = (
     NOTE + "def handler(event, context):\n    note(event['note'], os.getpid())\n    time.sleep(30)"
+)
+ENDS = (
+    NOTE
+    + "def handler(event, context):\n"
+    + "    note(event['note'], context.aws_request_id)\n"
+    + "    os._exit(70)"
 )
 SLOW = """
 def handler(event, context):
@@ -73,7 +80,9 @@ def test_a_function_that_overruns_its_time_is_told_apart(sandbox: Sandbox) -> No
     """The function's own time-out is `Sandbox.Timedout`: its process is dead for sure."""
     function = sandbox.function(HANG, timeout=1)
 
-    assert sandbox.invoke(function, {"note": "overrun"})["errorType"] == "Sandbox.Timedout"
+    answer = sandbox.invoke(function, {"note": "overrun"})
+    assert answer["errorType"] == "Sandbox.Timedout"
+    assert re.match(r"RequestId: [0-9a-f-]{36} Error: Task timed out", answer["errorMessage"])
 
 
 def test_a_worker_killed_at_work_fails_at_once(sandbox: Sandbox) -> None:
@@ -88,7 +97,24 @@ def test_a_worker_killed_at_work_fails_at_once(sandbox: Sandbox) -> None:
     os.kill(pid, signal.SIGKILL)
     caller.join(timeout=5)
 
-    assert answers == [{"errorMessage": "Worker process died", "errorType": "Runtime.ExitError"}]
+    (answer,) = answers
+    assert isinstance(answer, dict)
+    assert answer["errorType"] == "Runtime.ExitError"
+    assert re.fullmatch(
+        r"RequestId: [0-9a-f-]{36} Error: Runtime exited with error: signal: killed",
+        answer["errorMessage"],
+    )
+
+
+def test_a_process_that_ends_itself_is_told_by_its_status(sandbox: Sandbox) -> None:
+    """And by the id of its invocation, which its handler was told as well."""
+    function = sandbox.function(ENDS)
+
+    answer = sandbox.invoke(function, {"note": "ended"})
+
+    (seen,) = until(lambda: sandbox.noted("ended"))
+    expected = f"RequestId: {seen} Error: Runtime exited with error: exit status 70"
+    assert (expected, "Runtime.ExitError") == (answer["errorMessage"], answer["errorType"])
 
 
 def test_a_worker_killed_while_idle_is_replaced(sandbox: Sandbox) -> None:

@@ -21,6 +21,8 @@ from tests.store.runs import TOOLS
 from tests.store.scripted_tools import Died
 
 MARGIN = 60.0
+REQUEST = "0a64e7d2-6d2a-4c54-9d0a-6ac1bc1ad6cd"
+"""Of every invocation: the driver waits for the one that it made."""
 
 
 @dataclass
@@ -74,7 +76,7 @@ class Driver:
         worker = Worker(
             drive=self.drive,
             log=MemoryLog(),
-            request_id="request",
+            request_id=REQUEST,
             until=self._until(),
             end_process=_cannot_end,
             tools=lambda: self.tools,
@@ -91,7 +93,8 @@ class Driver:
 
     def recover(self, decision: Decision, error: str) -> Decision:
         self.did.append("recover")
-        event: dict[str, Any] = {**decision.to_json(), "error": {"Error": error, "Cause": ""}}
+        cause = f"RequestId: {REQUEST} Error: Runtime exited with error: signal: killed"
+        event: dict[str, Any] = {**decision.to_json(), "error": {"Error": error, "Cause": cause}}
         return recover_step(self.drive, event, self._until())
 
     def park(self, decision: Decision) -> bool:

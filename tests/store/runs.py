@@ -23,6 +23,7 @@ TOOLS = {
         "expand": Policy(),
         "dig": Policy(),
         "native": Policy(effect="write", idempotency="native"),
+        "probed": Policy(effect="write", idempotency="probe"),
         "once": Policy(effect="write", idempotency="none"),
         "telling": Policy(effect="write", idempotency="none"),
     }.items()

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-from onward.sdk import StepContext, tool
+from onward.sdk import Applied, NotApplied, StepContext, tool
 from pydantic import BaseModel
 
 
@@ -63,6 +63,16 @@ def native(ctx: StepContext, request: Value) -> Value:
 
 @tool(effect="write", idempotency="none")
 def once(ctx: StepContext, request: Value) -> Value:
+    return _act(ctx, request)
+
+
+def find(ctx: StepContext, request: Value) -> Applied | NotApplied:
+    """Ask the receiver that a test puts here."""
+    raise NotImplementedError
+
+
+@tool(effect="write", idempotency="probe", probe=find)
+def probed(ctx: StepContext, request: Value) -> Value:
     return _act(ctx, request)
 
 

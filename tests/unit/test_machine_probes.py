@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -9,6 +10,7 @@ from onward.domain.effects import Effect, EffectState
 from onward.domain.limits import FUNCTION_SECONDS, THROTTLED_REST
 from onward.domain.model import MAIN_LANE, Failure, RunStatus, StepStatus
 from onward.domain.protocol import (
+    TIMED_OUT,
     AttemptClosed,
     Begin,
     Complete,
@@ -233,3 +235,92 @@ def test_a_lane_leaves_a_doubt_to_the_main_lane_and_goes_on() -> None:
     assert "c" == send(store, Complete("b", 1, payload(1))).step_id
     send(store, Complete("c", 1, payload(1)))
     assert (Do.WAIT, 30) == (send(store, Settle()).do, send(store, Settle()).seconds)
+
+
+# --- who is dead for sure, and whose clock counts ---------------------------------------------
+
+LIVES = 150
+
+
+def sent_by(request: str, *, lives: int | None = None) -> MemoryStore:
+    """A run whose write was sent by an invocation, of a function that lives so long."""
+    store = store_of(chain(1, "probe"))
+    if lives is not None:
+        planned = store.plan["0#s0"]
+        policy = replace(planned.policy, function_seconds=lives)
+        store.plan["0#s0"] = replace(planned, policy=policy)
+    send(store, Begin())
+    assert store.mark_sent("s0", 1, NOW, request)
+    return store
+
+
+@pytest.mark.parametrize(
+    ("request_id", "quiet"), [("mine", SETTLES), ("another", 930.0), (None, 930.0)]
+)
+def test_the_death_of_one_invocation_says_nothing_of_another(
+    request_id: str | None, quiet: float
+) -> None:
+    """An attempt may be invoked twice; nobody else's end is the end of its sender."""
+    store = sent_by("mine")
+    send(store, replace(lost(1), request=request_id))
+    assert NOW + quiet == effect(store).quiet_at
+
+
+def test_one_that_perhaps_lives_is_waited_for_as_long_as_its_function_lives() -> None:
+    """As the run's rows say."""
+    store = sent_by("mine", lives=LIVES)
+    send(store, lost(1, dead=False))
+    assert NOW + LIVES + SETTLES == effect(store).quiet_at
+
+
+def test_a_process_that_ended_itself_says_why_and_is_dead() -> None:
+    """Its request may still arrive, but no other one of it."""
+    store = sent_by("mine")
+    send(store, replace(lost(1), cause=TIMED_OUT, request="mine"))
+    error = store.steps["s0"].error
+    assert NOW + SETTLES == effect(store).quiet_at
+    assert ("timeout", "timed out after 60 s") == (error and error.code, error and error.message)
+
+
+def test_a_clock_that_is_behind_the_senders_shortens_no_wait() -> None:
+    """Nothing was sent before it was marked."""
+    store = sent_by("mine")
+    send(store, lost(1, dead=False), NOW - 300)
+    assert NOW + FUNCTION_SECONDS + SETTLES == effect(store).quiet_at
+
+
+TOO_EARLY = Failure("outcome_unknown", "asked too early")
+AHEAD = 300.0
+
+
+def asked_too_early(store: MemoryStore, at: float) -> float:
+    """An attempt that was opened by a clock ahead puts its question off; seconds till the next."""
+    fence = store.steps["s0"].fence
+    decision = send(store, Fail("s0", fence, TOO_EARLY, called=False), at)
+    assert Do.WAIT is decision.do
+    return decision.seconds
+
+
+def test_a_probe_that_comes_too_early_by_its_own_clock_costs_nothing() -> None:
+    """Neither its step nor its run; it is opened again when it can know, by either clock."""
+    store = begun(retries=5)
+    send(store, lost(1))
+    left, tries = store.run.retries_left, store.steps["s0"].tries
+    send(store, Settle(), NOW + AHEAD + 1)
+    quiet = effect(store).quiet_at
+
+    assert 29 == pytest.approx(asked_too_early(store, NOW + 1) - AHEAD, abs=1)
+
+    assert (left, tries) == (store.run.retries_left, store.steps["s0"].tries)
+    assert (StepStatus.UNKNOWN, quiet) == (store.steps["s0"].status, effect(store).quiet_at)
+    assert Do.WAIT is send(store, Settle(), NOW + AHEAD + 29).do
+    assert Do.STEP is send(store, Settle(), NOW + AHEAD + 31).do
+
+
+def test_a_probe_that_is_put_off_past_the_deadline_is_for_a_person() -> None:
+    """Waiting for a time after it would be waiting for nothing."""
+    store = begun(deadline_seconds=325)
+    send(store, lost(1))
+    send(store, Settle(), NOW + AHEAD)
+    send(store, Fail("s0", 3, TOO_EARLY, called=False), NOW - 60)
+    assert StepStatus.NEEDS_RECONCILIATION is store.steps["s0"].status

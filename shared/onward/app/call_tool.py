@@ -11,6 +11,7 @@ from onward.app.extend_plan import extend_plan
 from onward.app.keep_trying import keep_trying
 from onward.aws import codec
 from onward.domain.errors import Conflict, Fatal, OutcomeUnknown
+from onward.domain.limits import SHORT_DELAY
 from onward.domain.machine.ledger import proven
 from onward.domain.protocol import AttemptClosed, Complete, Fail
 
@@ -26,6 +27,10 @@ if TYPE_CHECKING:
     from onward.domain.protocol import Extension, View
     from onward.sdk.context import StepContext
     from onward.sdk.tools import Tool
+
+
+class AskedTooEarly(OutcomeUnknown):
+    """An attempt was opened to ask a receiver that can't know yet; it is opened again later."""
 
 
 @dataclass(slots=True)
@@ -59,6 +64,7 @@ def call_tool(call: Call) -> Complete | Fail:
             step_id=step.step_id,
             fence=step.fence,
             failure=classify(error, writes=call.sends),
+            called=not isinstance(error, AskedTooEarly),
             jitter=call.drive.chance(),
             usage=call.context.spent,
             started_at=started_at,
@@ -111,12 +117,16 @@ def _run(call: Call, tool: Tool, request: BaseModel) -> Json:
 
 
 def _write(call: Call, tool: Tool, request: BaseModel) -> Json:
-    """Send a write, unless a probe finds that an earlier attempt's was applied."""
+    """Send a write, unless a receipt or a probe says that an earlier attempt's was applied."""
     doubtful = _doubtful(call)
     if doubtful is None:
         _mark(call, proof=None)
         return _run(call, tool, request)
+    if doubtful.receipt is not None:
+        call.reconciled = True
+        return load(call.drive.blobs(call.view.run.tenant), doubtful.receipt)
     call.context.idempotency_key = doubtful.key
+    _wait_until_quiet(call, doubtful)
     found = _ask(call, tool, request)
     if found is not None:
         call.reconciled = True
@@ -124,6 +134,20 @@ def _write(call: Call, tool: Tool, request: BaseModel) -> Json:
     proofs = doubtful.proofs + 1
     _mark(call, proof=(proven(doubtful.key, proofs), proofs))
     return _run(call, tool, request)
+
+
+def _wait_until_quiet(call: Call, doubtful: Effect) -> None:
+    """Ask no sooner than nothing that was sent can arrive any more, by this worker's clock too.
+
+    Whoever opened the attempt says so by its own; two clocks that are wrong then have to agree.
+    What is left is waited for if it is short. Raises AskedTooEarly, before anything is asked.
+    """
+    seconds = (doubtful.quiet_at or 0.0) - call.drive.clock()
+    if seconds <= 0:
+        return
+    if seconds > min(SHORT_DELAY, call.context.remaining() / 2):
+        raise AskedTooEarly(f"what was sent may still arrive for {seconds:.0f} s, by this clock")
+    call.drive.sleep(seconds)
 
 
 def _doubtful(call: Call) -> Effect | None:

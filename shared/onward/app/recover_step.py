@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, Final
 
 from onward.app.carry_out import carry_out
-from onward.domain.protocol import Recover
+from onward.domain.limits import OVERRAN
+from onward.domain.protocol import TIMED_OUT, Recover
 
 if TYPE_CHECKING:
     from onward.app.carry_out import Drive
@@ -43,19 +45,24 @@ ended itself by then, or been killed."""
 
 NO_VERSION: Final = "Lambda.ResourceNotFoundException"
 
+_ENDED_ITSELF: Final = f"exit status {OVERRAN}"
+_REQUEST: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
 _KILLED: Final = ("signal: killed", "Task timed out")
 
 
 def recover_step(drive: Drive, event: dict[str, Any], until: float) -> Decision:
     """Decide on a lost attempt from the state that caught its error."""
     error = event.get("error") or {}
-    cause = str(error.get("Error") or "unknown")
+    cause, details = str(error.get("Error") or "unknown"), str(error.get("Cause") or "")
+    request = _REQUEST.search(details)
     command = Recover(
         step_id=str(event["step_id"]),
         fence=int(event["fence"]),
         lane=int(event["lane"]),
-        cause=cause,
-        dead=dead_for_sure(cause, str(error.get("Cause") or "")),
+        cause=TIMED_OUT if ended_itself(cause, details) else cause,
+        dead=dead_for_sure(cause, details),
+        request=request and request.group(),
         called=cause not in NEVER_BEGAN and cause != NO_VERSION,
         gone=cause == NO_VERSION,
         frozen=cause == FROZEN,
@@ -65,8 +72,16 @@ def recover_step(drive: Drive, event: dict[str, Any], until: float) -> Decision:
     return outcome.decision
 
 
+def ended_itself(error: str, cause: str) -> bool:
+    """Whether a process ended at its attempt's deadline, which it says by its exit status."""
+    return error == "Runtime.ExitError" and _ENDED_ITSELF in cause
+
+
 def dead_for_sure(error: str, cause: str) -> bool:
     """Whether a process cannot be running any more, from how Step Functions names its end.
+
+    The process is that of the invocation whose id the cause names ("RequestId: … Error: Runtime
+    exited with error: exit status 1"), and of no other.
 
     An out-of-memory kill arrives as Runtime.ExitError or as Lambda.Unknown with its signal.
     """

@@ -16,6 +16,7 @@ _LOST: Final = {
     "Runtime.OutOfMemory": "worker ran out of memory",
     "Sandbox.Timedout": "worker was stopped at its time-out",
     "States.Timeout": "worker did not answer in time",
+    "timed_out": "worker was out of time, and ended",
     "execution_lost": "its execution died",
     "lane_lost": "its lane was lost",
 }

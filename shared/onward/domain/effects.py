@@ -22,8 +22,10 @@ class EffectState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """One action of a write tool. `sent_fence` is the last attempt that sent it, if any did.
+    """One action of a write tool.
 
+    `sent_fence` is the last attempt that sent it, if any did, in the invocation `sent_by`, at
+    `sent_at` by that worker's own clock.
     `unknown_since`: the first send whose outcome nobody knows. `quiet_at`: from then on no
     request of an earlier attempt can still arrive, so that a probe may be believed. `proofs`
     counts how often the action was proven not applied; the key carries it as `~n`. Epoch seconds.
@@ -38,6 +40,7 @@ class Effect:
     intended_at: float
     sent_fence: int | None = None
     sent_at: float | None = None
+    sent_by: str | None = None
     unknown_since: float | None = None
     quiet_at: float | None = None
     proofs: int = 0

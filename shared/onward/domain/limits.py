@@ -95,6 +95,9 @@ MAX_FREEZES: Final = 3
 """Freezes of a step's workers in a row from which on each counts as a try: a tool that always
 stops its process would go on for ever."""
 
+OVERRAN: Final = 70
+"""Exit status of a process that ends itself because its attempt's deadline has passed."""
+
 TASK_GRACE: Final = 10
 """Seconds the driver waits past an attempt's deadline (the worker ends itself after 1)."""
 
@@ -114,7 +117,14 @@ DEFAULT_RUN_RETRIES: Final = 100
 """Retries that all steps of one run share; faults of infrastructure take none of them."""
 
 FUNCTION_SECONDS: Final = 900
-"""How long a worker that is perhaps still running can live: the time-out of `execute_step`."""
+"""How long a function lives at most (the Lambda limit); so a worker of a run whose rows do not say
+for how long its own function does."""
+
+LEAST_FUNCTION_SECONDS: Final = 90
+"""Time-out of a function whose tools are all quicker than a minute."""
+
+FUNCTION_MARGIN: Final = 30
+"""Seconds of a function's time-out behind its longest tool's: to start in, and to commit in."""
 
 MAX_STALLS: Final = 3
 """Generations in a row that ended by themselves without a commit, after which a person is asked.

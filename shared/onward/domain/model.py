@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, TypeAlias
 
-from onward.domain.limits import MAX_STALLS, MAX_STEPS, RunLimits
+from onward.domain.limits import FUNCTION_SECONDS, MAX_STALLS, MAX_STEPS, RunLimits
 
 if TYPE_CHECKING:
     from onward.domain.incidents import Interruption
@@ -70,7 +70,10 @@ class Payload:
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """How a step is tried, copied into the run so that a redeploy changes nothing."""
+    """How a step is tried, copied into the run so that a redeploy changes nothing.
+
+    `function_seconds` is how long a process that runs the tool can live: its function's time-out.
+    """
 
     effect: str = "read"
     idempotency: str | None = None
@@ -80,6 +83,7 @@ class Policy:
     timeout: int = 60
     settles_after: float = 30.0
     key_ttl: float | None = None
+    function_seconds: int = FUNCTION_SECONDS
 
     @property
     def writes(self) -> bool:

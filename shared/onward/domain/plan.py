@@ -8,7 +8,14 @@ from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING, Final
 
 from onward.domain.errors import Fault, InvalidPlan
-from onward.domain.limits import MAX_CYCLES, MAX_DEPTH, MAX_STEP_TIMEOUT, MAX_STEPS
+from onward.domain.limits import (
+    FUNCTION_MARGIN,
+    FUNCTION_SECONDS,
+    MAX_CYCLES,
+    MAX_DEPTH,
+    MAX_STEP_TIMEOUT,
+    MAX_STEPS,
+)
 from onward.domain.model import FIRST_PART, Json, PlannedStep, Policy, plan_key
 from onward.domain.template import REF, deeper_than, escaped, parse, walk
 
@@ -146,11 +153,9 @@ def _check_shape(draft: _Draft, faults: list[Fault]) -> None:
     step, at = draft.document, draft.pointer
     if not isinstance(step.get("optional", False), bool):
         faults.append(Fault(f"{at}/optional", "optional is true or false"))
-    timeout = step.get("timeout", 1)
-    if not isinstance(timeout, int) or isinstance(timeout, bool) or not _in_time(timeout):
-        faults.append(
-            Fault(f"{at}/timeout", f"timeout is whole seconds from 1 to {MAX_STEP_TIMEOUT}")
-        )
+    timeout, most = step.get("timeout", 1), _longest(draft.tool)
+    if not isinstance(timeout, int) or isinstance(timeout, bool) or not 1 <= timeout <= most:
+        faults.append(Fault(f"{at}/timeout", f"timeout is whole seconds from 1 to {most}"))
     after = step.get("after", [])
     if not isinstance(after, list) or not all(isinstance(a, str) for a in after):
         faults.append(Fault(f"{at}/after", "after is a list of step ids"))
@@ -161,8 +166,10 @@ def _check_shape(draft: _Draft, faults: list[Fault]) -> None:
         faults.append(Fault(f"{at}/for_each", f'for_each is one reference: {{"{REF}": "…"}}'))
 
 
-def _in_time(timeout: int) -> bool:
-    return 1 <= timeout <= MAX_STEP_TIMEOUT
+def _longest(tool: ToolSpec | None) -> int:
+    """Return the seconds that a step may ask for: the function that runs it must outlive it."""
+    lives = FUNCTION_SECONDS if tool is None else tool.policy.function_seconds
+    return min(MAX_STEP_TIMEOUT, lives - FUNCTION_MARGIN)
 
 
 def _is_one_reference(node: Json) -> bool:

@@ -86,7 +86,7 @@ class Fail:
 
 @dataclass(frozen=True, slots=True)
 class Recover:
-    """The driver lost an attempt. `dead`: its process is gone for sure.
+    """The driver lost an attempt. `dead`: the process of invocation `request` is gone for sure.
 
     `called` is false when it was never begun, for want of capacity (`jitter` as in Fail) or, if
     `gone`, because the version of the worker that its run is pinned to is no more. `frozen`: the
@@ -102,6 +102,11 @@ class Recover:
     gone: bool = False
     frozen: bool = False
     jitter: float = 0.0
+    request: str | None = None
+
+
+TIMED_OUT: Final = "timed_out"
+"""The cause of an attempt whose process ended itself at its deadline."""
 
 
 @dataclass(frozen=True, slots=True)

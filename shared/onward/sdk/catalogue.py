@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from importlib.util import find_spec
 from pkgutil import iter_modules
 from typing import TYPE_CHECKING, TypeVar
 
+from onward.domain.limits import FUNCTION_MARGIN, LEAST_FUNCTION_SECONDS
 from onward.sdk.tools import Tool, ToolRefused
 from onward.sdk.workflow import Workflow
 
@@ -30,8 +31,19 @@ class Catalogue:
 
     @property
     def specs(self) -> dict[str, ToolSpec]:
-        """What plans are validated against."""
-        return {name: tool.spec for name, tool in self.tools.items()}
+        """What plans are validated against, and how long the function that runs them lives."""
+        seconds = self.function_seconds
+        return {name: _living(tool.spec, seconds) for name, tool in self.tools.items()}
+
+    @property
+    def function_seconds(self) -> int:
+        """The time-out of the function that runs the tools: it outlives the longest of them.
+
+        The template gives it to the function and each run is told at its submission, so that
+        nobody waits longer for a worker that is perhaps alive.
+        """
+        longest = max((tool.policy.timeout for tool in self.tools.values()), default=0)
+        return max(LEAST_FUNCTION_SECONDS, longest + FUNCTION_MARGIN)
 
     def collect(self, module: ModuleType) -> None:
         """Add what a module defines; raises ToolRefused when two share a name."""
@@ -40,6 +52,10 @@ class Catalogue:
                 _add(self.tools, value.name, value)
             elif isinstance(value, Workflow):
                 _add(self.workflows, value.name, value)
+
+
+def _living(spec: ToolSpec, seconds: int) -> ToolSpec:
+    return replace(spec, policy=replace(spec.policy, function_seconds=seconds))
 
 
 def _add(named: dict[str, T], name: str, value: T) -> None:

@@ -8,9 +8,15 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """It happened; `receipt` is what the tool would have returned."""
+    """It happened; `receipt` is what the tool would have returned.
+
+    `keys` are the idempotency keys under which the receiver holds it, where it tells: the one that
+    was asked for and, if it knows of more, those as well. After a resend they tell two effects of
+    one action apart; without keys only receipts that differ do.
+    """
 
     receipt: Any
+    keys: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,6 +66,9 @@ def fail(turn: Turn, command: Fail) -> Decision:
     """Commit an error: try again, ask a person, skip the step or give it up."""
     step, lane = _mine(turn, command.step_id, command.fence)
     planned = turn.planned(step.plan_key)
+    if not command.called and command.failure.code == OutcomeUnknown.code:
+        _ask_later(turn, planned, step, command.failure)
+        return next_move(turn, lane)
     charge(turn, command.usage)
     step = turn.resumed(step, command.started_at)
     step = replace(step, usage=step.usage + command.usage)
@@ -75,6 +78,23 @@ def fail(turn: Turn, command: Fail) -> Decision:
     else:
         rest_unbegun(turn, planned, step, lane, command.failure, command.jitter)
     return next_move(turn, lane)
+
+
+def _ask_later(turn: Turn, planned: PlannedStep, step: Step, failure: Failure) -> None:
+    """Put a probe off that came too early by the clock of the worker that was to ask.
+
+        settle, 5 min ahead   quiet at 13:00 ─► is over, it says ─► attempt
+        worker                                            12:55 ─► asks nothing, sends nothing
+
+    It costs nothing. Whoever opened the attempt counts from a clock that is ahead: by how much its
+    deadline tells, and so much longer is waited by that clock.
+    """
+    ahead = (step.deadline or turn.now) - planned.policy.timeout - turn.now
+    answer = Retry(ledger.unsettled(turn, planned, step) + max(0.0, ahead), costs=False)
+    if turn.run.deadline is not None and turn.now + answer.delay >= turn.run.deadline:
+        give_up(turn, planned, step, failure, Refusal.DEADLINE)
+    else:
+        wait_to_probe(turn, planned, step, failure, answer)
 
 
 def rest_unbegun(

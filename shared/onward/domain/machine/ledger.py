@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from onward.domain.effects import Effect, EffectState
-from onward.domain.limits import FUNCTION_SECONDS
 
 if TYPE_CHECKING:
     from onward.domain.machine.turn import Turn
@@ -59,13 +58,15 @@ def failed(
     A sure failure clears this attempt only; an earlier one whose outcome nobody knows stays
     unknown, because its write may have happened. `lives` is how many seconds its sender may
     still run; after that its last request may take `settles_after` to arrive: a dead process
-    is not a dead request.
+    is not a dead request. Nothing was sent before its mark, so a clock that is behind the sender's
+    takes nothing off the wait.
     """
     if not planned.policy.writes:
         return
     effect = _effect(turn, step)
     if unclear:
-        quiet = turn.now + lives + planned.policy.settles_after
+        seen = max(turn.now, effect.sent_at or turn.now)
+        quiet = seen + lives + planned.policy.settles_after
         effect = replace(effect, quiet_at=max(quiet, effect.quiet_at or quiet))
     if unclear or effect.unknown_since is not None:
         since = next(
@@ -97,6 +98,17 @@ def disproved(turn: Turn, planned: PlannedStep, step: Step) -> None:
 def proven(key: str, proofs: int) -> str:
     """Return an action's key after a number of proofs that it was not applied: `~n`."""
     return f"{key.split('~', 1)[0]}~{proofs}"
+
+
+def is_over(turn: Turn, planned: PlannedStep, step: Step, request: str | None) -> bool:
+    """Whether the invocation that died is the one that sent this attempt's write.
+
+    An attempt may be invoked twice, and the death of one says nothing of the other. Whoever did
+    not send has no write on its way.
+    """
+    if not lost_unclear(turn, planned, step):
+        return True
+    return _effect(turn, step).sent_by == request
 
 
 def lost_unclear(turn: Turn, planned: PlannedStep, step: Step) -> bool:
@@ -134,7 +146,7 @@ def resendable(turn: Turn, planned: PlannedStep, step: Step, at: float) -> bool:
         return effect.quiet_at is not None and at >= effect.quiet_at
     if policy.idempotency != "native":
         return False
-    arrived = at + policy.timeout + FUNCTION_SECONDS + policy.settles_after
+    arrived = at + policy.timeout + policy.function_seconds + policy.settles_after
     return policy.key_ttl is None or arrived < effect.unknown_since + policy.key_ttl
 
 

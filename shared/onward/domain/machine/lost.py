@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from onward.domain.errors import NotBegun
-from onward.domain.limits import FUNCTION_SECONDS, MAX_FREEZES, MAX_MESSAGE
+from onward.domain.limits import MAX_FREEZES, MAX_MESSAGE
 from onward.domain.machine import ledger
 from onward.domain.machine.attempt import (
     another_try,
@@ -21,11 +21,12 @@ from onward.domain.machine.finish import accept, ask
 from onward.domain.machine.gone import question
 from onward.domain.machine.move import next_move
 from onward.domain.model import MAIN_LANE, Failure, attempt_id
+from onward.domain.protocol import TIMED_OUT
 from onward.domain.retry import Refusal
 
 if TYPE_CHECKING:
     from onward.domain.machine.turn import Turn
-    from onward.domain.model import Step
+    from onward.domain.model import PlannedStep, Step
     from onward.domain.protocol import Decision, Recover
 
 
@@ -43,6 +44,8 @@ def recover(turn: Turn, command: Recover) -> Decision:
         freezes = lost[0].freezes + 1 if command.frozen else 0
         costs = command.called and (not command.frozen or freezes >= MAX_FREEZES)
         step = replace(lost[0], tries=lost[0].tries + costs, freezes=freezes)
+        planned = turn.planned(step.plan_key)
+        dead = dead and ledger.is_over(turn, planned, step, command.request)
         take_over(turn, step, command.lane, cause, dead=dead, costs=costs)
         return next_move(turn, command.lane)
     claims = [s for s, lane in turn.run.open.items() if command.lane in {MAIN_LANE, lane}]
@@ -83,14 +86,15 @@ def take_over(turn: Turn, step: Step, lane: int, cause: str, *, dead: bool, cost
     can still arrive, or called unknown, and a person is asked (G4).
     """
     planned = turn.planned(step.plan_key)
-    failure = Failure("attempt_lost", f"the attempt was lost: {cause}", retryable=True)
+    failure = _why_lost(planned, cause)
     unclear = ledger.lost_unclear(turn, planned, step)
     step = turn.interrupt(step, cause, doubtful=unclear)
     receipt = ledger.receipt(turn, planned, step)
     if receipt is not None:
         accept(turn, step, receipt)
         return
-    ledger.failed(turn, planned, step, unclear=unclear, lives=0.0 if dead else FUNCTION_SECONDS)
+    lives = 0.0 if dead else planned.policy.function_seconds
+    ledger.failed(turn, planned, step, unclear=unclear, lives=lives)
     answer = another_try(turn, planned, step, failure, 0.0, costs=costs)
     if isinstance(answer, Refusal):
         give_up(turn, planned, step, failure, answer)
@@ -100,6 +104,12 @@ def take_over(turn: Turn, step: Step, lane: int, cause: str, *, dead: bool, cost
         spend(turn, answer)
         reopen(turn, step, lane)
         _tell_taken_over(turn, step.step_id, cause, dead=dead)
+
+
+def _why_lost(planned: PlannedStep, cause: str) -> Failure:
+    if cause == TIMED_OUT:
+        return Failure("timeout", f"timed out after {planned.policy.timeout} s", retryable=True)
+    return Failure("attempt_lost", f"the attempt was lost: {cause}", retryable=True)
 
 
 def _tell_taken_over(turn: Turn, step_id: str, cause: str, *, dead: bool) -> None:
