@@ -96,5 +96,6 @@ def expand(ctx: StepContext, request: Value) -> Added:
 @tool(effect="read", expands=True)
 def dig(ctx: StepContext, request: Value) -> Added:
     """Add one step that digs on, down to 0."""
+    _act(ctx, request)
     below = {"id": f"d{request.value - 1}", "tool": "dig", "input": {"value": request.value - 1}}
     return Added(steps=[below] if request.value else [])

@@ -55,7 +55,7 @@ runs = st.builds(
     result_from=names,
     created_at=moments,
     seq=counts,
-    parts=st.lists(names, min_size=1).map(tuple),
+    extended=st.dictionaries(names, st.builds(Fan, counts, counts, counts)),
     frontier=tables(names, counts),
     ready=st.lists(st.builds(Cursor, names, counts, counts)).map(tuple),
     fans=tables(names, st.builds(Fan, counts, counts, counts)),

@@ -81,7 +81,7 @@ def test_a_write_that_adds_steps_has_happened_before_they_run() -> None:
     store = begun("native")
     part = compile_plan({"steps": [step("more")]}, TOOLS, part="s0.1")
     store.plan |= {planned.key: planned for planned in (*part.steps, part.roots)}
-    extension = Extension("s0.1", ("more",), 1, ("0",))
+    extension = Extension("s0.1", ("more",), 1, 0)
     send(store, Complete("s0", 1, payload("done"), extension=extension))
     assert (StepStatus.EXECUTING, EffectState.APPLIED) == (
         store.steps["s0"].status,

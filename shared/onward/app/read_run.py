@@ -11,7 +11,8 @@ from onward.app.load_result import children_of, load_result
 from onward.app.snapshot import Seen, snapshot
 from onward.domain.delivery import SyncStatus
 from onward.domain.errors import RunNotFound
-from onward.domain.model import RunStatus, StepStatus
+from onward.domain.model import RunStatus, StepStatus, part_of
+from onward.domain.nesting import adder, adopted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -118,10 +119,12 @@ def _agree(run: Run, steps: Iterable[Step]) -> bool:
 
     Newer: a later commit is being applied. Older: the run row's own commit is, for DynamoDB
     applies a transaction's items one after the other and queries see them so. Open attempts
-    of children (`compare.0`) count only where children were read.
+    of children (`compare.0`) count only where children were read. Steps that fanned out or added
+    others are executing without an attempt of their own.
     """
     rows = list(steps)
-    attempts = {step.step_id: step.status for step in rows if step.children is None}
+    own = [step for step in rows if step.children is None and not step.added]
+    attempts = {step.step_id: step.status for step in own}
     executing = {i for i, status in attempts.items() if status is StepStatus.EXECUTING}
     visible = [i for i in run.open if i in attempts or "." not in i]
     return (
@@ -132,7 +135,7 @@ def _agree(run: Run, steps: Iterable[Step]) -> bool:
 
 
 def _read(service: Reading, run: Run, *, children: bool) -> _Rows:
-    """Read the plan's parts that the run row names, the claimed steps and the ledger.
+    """Read the plan with the parts that were adopted, the claimed steps and the ledger.
 
     Children of a fan-out may be ten thousand: without a call for them they are read only where
     nothing else says how many of them ended.
@@ -140,11 +143,7 @@ def _read(service: Reading, run: Run, *, children: bool) -> _Rows:
     reader, run_id = service.reader, run.run_id
     if is_expired(run, service.clock()):
         return _Rows([], {}, reader.effects(run_id))
-    plan = [
-        step
-        for step in reader.plan(run_id)
-        if step.step_id and step.key.split("#", 1)[0] in run.parts
-    ]
+    plan = [step for step in reader.plan(run_id) if step.step_id]
     if children or not any(step.for_each is not None for step in plan):
         found = reader.steps(run_id)
     else:
@@ -152,7 +151,15 @@ def _read(service: Reading, run: Run, *, children: bool) -> _Rows:
         found = [step for step in own.values() if step is not None]
         for parent in [step for step in found if _uncounted(run, step)]:
             found += children_of(service, run_id, parent)
-    return _Rows(plan, {step.step_id: step for step in found}, reader.effects(run_id))
+    steps = {step.step_id: step for step in found}
+    plan = [step for step in plan if _adopted(step, steps)]
+    return _Rows(plan, steps, reader.effects(run_id))
+
+
+def _adopted(planned: PlannedStep, steps: dict[str, Step]) -> bool:
+    """Whether a planned step is of a part that was adopted: others were written ahead in vain."""
+    part = part_of(planned.key)
+    return adopted(part, steps.get(adder(part)))
 
 
 def _uncounted(run: Run, step: Step) -> bool:

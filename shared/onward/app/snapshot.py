@@ -114,7 +114,7 @@ def _view(
     view = {
         "id": step.step_id,
         "tool": planned.tool,
-        "status": step.status.value,
+        "status": _status(seen.run, step).value,
         # The fence counts attempts; a fan-out's parent has none of its own.
         "attempts": step.fence if step.children is None else 0,
         "started_at": _time(step.started_at),
@@ -127,6 +127,15 @@ def _view(
     if step.children is not None:
         view["children"] = {"total": step.children, "done": _done(seen.run, step, born)}
     return view
+
+
+def _status(run: Run, step: Step) -> StepStatus:
+    """Return where a step stands; what was under way is cancelled with its run.
+
+    Rows of fan-outs and of steps that added others are not written when their run fails.
+    """
+    stopped = run.status.ended and step.status is StepStatus.EXECUTING
+    return StepStatus.CANCELLED if stopped else step.status
 
 
 def _done(run: Run, parent: Step, born: Sequence[Step]) -> int:

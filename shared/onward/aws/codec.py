@@ -132,7 +132,6 @@ _RUN_SCALARS: Final = _scalars(
     {
         "status",
         "created_at",
-        "parts",
         "frontier",
         "ready",
         "fans",
@@ -152,7 +151,6 @@ def run_item(run: Run) -> Item:
     values |= {
         "status": run.status.value,
         "created_at": iso(run.created_at),
-        "parts": list(run.parts),
         "frontier": run.frontier,
         "ready": [[c.of, c.at, c.end] for c in run.ready],
         "fans": {key: [f.total, f.next, f.done] for key, f in run.fans.items()},
@@ -177,7 +175,6 @@ def read_run(encoded: Item) -> Run:
         **{name: row[name] for name in _RUN_SCALARS if name in row},
         status=RunStatus(row["status"]),
         created_at=epoch(row["created_at"]),
-        parts=tuple(held("parts", [])),
         frontier=held("frontier", {}),
         ready=tuple(Cursor(*c) for c in held("ready", [])),
         fans={key: Fan(*f) for key, f in held("fans", {}).items()},

@@ -80,6 +80,12 @@ class RunReader:
         found = self._query(keys.run_pk(run_id), "begins_with(sk, :a)", {":a": keys.PLAN})
         return [plan_codec.read_planned(encoded) for encoded in found]
 
+    def plan_keys(self, run_id: str) -> list[str]:
+        """Return the keys of all planned steps of a run, and nothing else of them."""
+        values = {":a": keys.PLAN}
+        found = self._query(keys.run_pk(run_id), "begins_with(sk, :a)", values, only="sk")
+        return [encoded["sk"]["S"].removeprefix(keys.PLAN) for encoded in found]
+
     def steps(self, run_id: str) -> list[Step]:
         """Return all claimed steps of a run."""
         found = self._query(keys.run_pk(run_id), "begins_with(sk, :a)", {":a": keys.STEP})
@@ -105,7 +111,9 @@ class RunReader:
             dense.append(event)
         return dense
 
-    def _query(self, pk: str, condition: str, values: dict[str, str]) -> Iterator[Item]:
+    def _query(
+        self, pk: str, condition: str, values: dict[str, str], only: str | None = None
+    ) -> Iterator[Item]:
         request: dict[str, Any] = {
             "TableName": self._table,
             "KeyConditionExpression": f"pk = :pk AND {condition}",
@@ -114,6 +122,8 @@ class RunReader:
             },
             "ConsistentRead": True,
         }
+        if only is not None:
+            request["ProjectionExpression"] = only
         while True:
             answer = self._client.query(**request)
             yield from answer["Items"]

@@ -8,9 +8,9 @@ from typing import Final
 MAX_STEPS: Final = 500
 """Planned steps of one run, those that a plan adds at run time included."""
 
-MAX_NESTING: Final = 30
-"""Levels of steps that were added by added steps. The commit that ends a failing run cancels those
-it has room for; a run that has more of them ends, and is resumed, all the same."""
+MAX_COUNTED: Final = 5
+"""Steps that added others of which the run row counts how many of those have ended. The smallest
+are let go first and counted anew from their rows: at most MAX_STEPS / (MAX_COUNTED + 1) = 83."""
 
 TRANSACTION_ROWS: Final = 100
 """Rows of one commit (DynamoDB: 100 items a transaction)."""
@@ -20,10 +20,6 @@ CLOSING_ROWS: Final = 50
 
 ENDING_ROWS: Final = 10
 """Rows of a commit above which it does not end a failing run as well: that may take 90."""
-
-RESUMING_ROWS: Final = 25
-"""Rows that the commit which ends a failing run keeps free of steps that it only cancels: a resume
-puts those back in one commit too, beside what failed in up to ten lanes before that commit."""
 
 MAX_DEPTH: Final = 50
 """Levels of nesting in a plan's inputs; they are walked recursively."""

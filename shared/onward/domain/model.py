@@ -149,6 +149,7 @@ class Step:
     """A step that was claimed at least once. Times are epoch seconds; `fence` never falls.
 
     `tries` are attempts that count, `freezes` workers in a row that froze instead of ending.
+    `counted`: how many of the steps that it `added` had ended when the run row let that number go.
     """
 
     step_id: str
@@ -169,6 +170,7 @@ class Step:
     deadline: float | None = None
     lost: Interruption | None = None
     added: tuple[str, ...] = ()
+    counted: int | None = None
     at_seq: int = 0
 
 
@@ -213,8 +215,9 @@ class Run:
     `seq` is the last event and the version; `sync_revision` counts what became known of its
     delivery after the end. From `expired_at` on its log and checkpoints are gone. `frontier`
     holds the joins that are met in part (needs still missing) or met and unclaimed (0); `ready`
-    the dependents with a single need. `max_steps` is what its plan may grow to; `children_left`
-    and `bytes_left` are what its fan-outs may still open and its inputs may still come to.
+    the dependents with a single need. `extensions` counts how often steps were added; `extended`
+    says of a few that added others how many of those have ended. `max_steps` is what its plan may
+    grow to; `children_left` and `bytes_left` are what fan-outs may open and inputs may come to.
     """
 
     run_id: str
@@ -227,7 +230,7 @@ class Run:
     created_at: float
     seq: int = 0
     generation: int = 1
-    parts: tuple[str, ...] = (FIRST_PART,)
+    extensions: int = 0
     frontier: dict[str, int] = field(default_factory=dict)
     ready: tuple[Cursor, ...] = ()
     fans: dict[str, Fan] = field(default_factory=dict)

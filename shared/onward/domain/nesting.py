@@ -1,13 +1,13 @@
-"""Steps that added steps: who added whom, and how deep."""
+"""Steps that added steps: whose part is whose."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from onward.domain.model import FIRST_PART, part_of, step_of
+from onward.domain.model import FIRST_PART, part_of
 
 if TYPE_CHECKING:
-    from onward.domain.model import Run
+    from onward.domain.model import Step
 
 
 def is_added(key: str) -> bool:
@@ -15,16 +15,23 @@ def is_added(key: str) -> bool:
     return part_of(key) != FIRST_PART
 
 
-def adder(run: Run, key: str) -> str:
-    """Return the key of the step that added this one; it has not ended before this one has."""
-    step_id = part_of(key).rsplit(".", 1)[0]
-    return next(owner for owner in run.extended if step_of(owner) == step_id)
+def part_named(step_id: str, fence: int) -> str:
+    """Return the part that an attempt writes; every attempt has one of its own."""
+    return f"{step_id}.{fence}"
 
 
-def level(run: Run, key: str) -> int:
-    """Return how many steps, each added by the next, are above this one: 0 if it was submitted."""
-    count = 0
-    while is_added(key):
-        key = adder(run, key)
-        count += 1
-    return count
+def adder(part: str) -> str:
+    """Return the id of the step whose attempt wrote a part."""
+    return part.rsplit(".", 1)[0]
+
+
+def adopted(part: str, owner: Step | None) -> bool:
+    """Whether a part is the run's: submitted, or written by the attempt that its step ended with.
+
+    A step that adds steps keeps the fence of the attempt that did.
+    """
+    if part == FIRST_PART:
+        return True
+    return (
+        owner is not None and bool(owner.added) and part == part_named(owner.step_id, owner.fence)
+    )

@@ -39,16 +39,16 @@ class Settle:
 
 @dataclass(frozen=True, slots=True)
 class Extension:
-    """A part that an attempt wrote ahead; it exists once a commit names it.
+    """A part that an attempt wrote ahead; it exists once the attempt's commit adopts it.
 
-    `part` is named after the attempt, so that two attempts never write the same rows. `seen` are
-    the run's parts that it was validated against.
+    `part` is named after the attempt, so that two attempts never write the same rows. `seen` is
+    how often the run had been extended when the part was validated.
     """
 
     part: str
     added: tuple[str, ...]
     roots: int
-    seen: tuple[str, ...]
+    seen: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,7 +285,7 @@ class RowsMissing(LookupError):
 
 
 class PartsMoved(LookupError):
-    """Another step added steps meanwhile: validate the extension against the parts of now."""
+    """Another step added steps meanwhile: validate the extension against the run as it is now."""
 
 
 class AttemptClosed(LookupError):

@@ -13,7 +13,7 @@ from onward.domain.machine.attempt import tell_reconciled
 from onward.domain.machine.drive import next_generation
 from onward.domain.machine.finish import close, fail_step, rest, skip_step, succeed_step
 from onward.domain.machine.move import queue_again, stop
-from onward.domain.model import Failure, Payload, RunStatus, StepStatus, Usage, Wait, step_of
+from onward.domain.model import Failure, Payload, RunStatus, StepStatus, Usage, Wait
 from onward.domain.protocol import Decision, Verdict
 
 if TYPE_CHECKING:
@@ -121,9 +121,8 @@ def _refuse_wrong(
 
 
 def _stopped(turn: Turn, command: Resume) -> list[Step]:
-    """Return the rows that stopped with the run: those named, and fan-outs left half done."""
-    wanted = dict.fromkeys([*command.steps, *map(step_of, turn.run.fans | turn.run.extended)])
-    rows = [row for row in turn.steps(wanted) if row is not None]
+    """Return those of the rows named that stopped with the run."""
+    rows = [row for row in turn.steps(dict.fromkeys(command.steps)) if row is not None]
     turn.planned_all(row.plan_key for row in rows)
     return [row for row in rows if row.status in _STOPPED]
 

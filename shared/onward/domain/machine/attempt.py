@@ -38,15 +38,15 @@ if TYPE_CHECKING:
 def complete(turn: Turn, command: Complete) -> Decision:
     """Commit a result and claim what is next in the same turn.
 
-        one step adds "x"      read parts ─► validate ─────────────────► commit: the parts moved
-        another adds "x"           read parts ─► validate ─► commit
+        one step adds "x"      read plan ─► validate ─────────────────► commit: the plan has moved
+        another adds "x"           read plan ─► validate ─► commit
 
     Each fits to the run without the other; both would make a step whose claim conflicts with the
-    other's for ever. So steps are adopted only by the parts that they were validated against.
+    other's for ever. So steps are adopted only by the plan that they were validated against.
     """
     step, lane = _mine(turn, command.step_id, command.fence)
     if command.extension is not None and command.extension.added:
-        _check_parts(turn, command.extension)
+        _check_unmoved(turn, command.extension)
     step = turn.resumed(step, command.started_at)
     if command.reconciled:
         tell_reconciled(turn, step, Verdict.APPLIED, "probe")
@@ -57,9 +57,9 @@ def complete(turn: Turn, command: Complete) -> Decision:
     return next_move(turn, lane)
 
 
-def _check_parts(turn: Turn, extension: Extension) -> None:
-    if extension.seen != turn.run.parts:
-        raise PartsMoved(f"{extension.part} was validated against other parts")
+def _check_unmoved(turn: Turn, extension: Extension) -> None:
+    if extension.seen != turn.run.extensions:
+        raise PartsMoved(f"{extension.part} was validated against another plan")
 
 
 def fail(turn: Turn, command: Fail) -> Decision:

@@ -9,10 +9,9 @@ from onward.domain.limits import (
     CLOSING_ROWS,
     DUE_AFTER,
     MAX_MESSAGE,
-    RESUMING_ROWS,
-    TRANSACTION_ROWS,
 )
 from onward.domain.machine import ledger
+from onward.domain.machine.counting import complete_one, count_one, hold
 from onward.domain.model import (
     Cursor,
     Failing,
@@ -25,14 +24,14 @@ from onward.domain.model import (
     Usage,
     Wait,
     attempt_id,
+    part_of,
     plan_key,
-    step_of,
 )
 from onward.domain.nesting import adder, is_added
 
 if TYPE_CHECKING:
     from onward.domain.machine.turn import Turn
-    from onward.domain.model import PlannedStep, Run
+    from onward.domain.model import PlannedStep
     from onward.domain.protocol import Extension
 
 
@@ -133,11 +132,11 @@ def extend(turn: Turn, step: Step, output: Payload, usage: Usage, extension: Ext
     turn.put(replace(turn.claimed(step.step_id), ended_at=None))
     run, count = turn.run, len(extension.added)
     turn.set(
-        parts=(*run.parts, extension.part),
+        extensions=run.extensions + 1,
         steps_total=run.steps_total + count,
-        extended=run.extended | {step.plan_key: Fan(count, next=count)},
         ready=(*run.ready, Cursor(plan_key(extension.part, ""), 0, extension.roots)),
     )
+    hold(turn, step.plan_key, Fan(count, next=count))
     turn.emit(
         "step.progress",
         step_id=step.step_id,
@@ -189,9 +188,7 @@ def release(turn: Turn, planned: PlannedStep) -> None:
         ready = (*ready, Cursor(planned.key, 0, len(planned.singles)))
     turn.set(done=run.done + 1, frontier=frontier, ready=ready)
     if is_added(planned.key):
-        key = adder(turn.run, planned.key)
-        added = replace(turn.run.extended[key], done=turn.run.extended[key].done + 1)
-        turn.set(extended=turn.run.extended | {key: added})
+        count_one(turn, adder(part_of(planned.key)))
 
 
 def close_added(turn: Turn) -> None:
@@ -200,17 +197,13 @@ def close_added(turn: Turn) -> None:
     Each may be the last one that another step added, and so on up. The rest is for the next
     commit: `unclosed` says whether there is any.
     """
-    while turn.rows < CLOSING_ROWS and (key := _ended_above(turn.run)) is not None:
+    while turn.rows < CLOSING_ROWS and (key := complete_one(turn.run)) is not None:
         close_fan(turn, turn.planned(key))
 
 
 def unclosed(turn: Turn) -> bool:
     """Whether a step has not ended although those that it added have."""
-    return _ended_above(turn.run) is not None
-
-
-def _ended_above(run: Run) -> str | None:
-    return next((key for key, added in run.extended.items() if added.done == added.total), None)
+    return complete_one(turn.run) is not None
 
 
 def charge(turn: Turn, usage: Usage) -> None:
@@ -227,9 +220,9 @@ def end_failed(turn: Turn, failing: Failing) -> None:
 
     A write whose outcome nobody knows is not called cancelled: its step goes on waiting for a
     person (G4), unless its receipt was put down, which is a checkpoint; it takes no longer for
-    that. Steps that have no attempt of their own, because
-    they fanned out or added steps, are cancelled as far as the commit has room; the others go on
-    saying that they are underway.
+    that. The rows of steps that have no attempt of their own, because they fanned out or added
+    steps, stay as they are: there may be hundreds, and a resume goes on with them. They are under
+    way as long as their run is.
     """
     waiting = [row for row in turn.steps(turn.run.waiting) if row is not None]
     plans = turn.planned_all(row.plan_key for row in waiting)
@@ -245,9 +238,6 @@ def end_failed(turn: Turn, failing: Failing) -> None:
             turn.put(replace(turn.claimed(row.step_id), ended_at=turn.now))
         else:
             close(turn, row, StepStatus.CANCELLED)
-    for parent in turn.steps(map(step_of, turn.run.fans | turn.run.extended)):
-        if parent is not None and turn.rows < TRANSACTION_ROWS - RESUMING_ROWS:
-            close(turn, parent, StepStatus.CANCELLED)
     _end(turn, RunStatus.FAILED)
     turn.emit("run.failed", step_id=failing.step_id, **said(failing.failure))
 
