@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from onward.app.socket_tickets import redeem_socket_ticket
-from onward.compose_live import clock, tickets
+from onward.compose_live import clock, door, tickets
 from onward.observability import log
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """Answer a policy for this one connection; its context goes along with every message."""
     text = (event.get("queryStringParameters") or {}).get("ticket", "")
     with log(context) as line:
-        ticket = redeem_socket_ticket(tickets(), text, clock())
+        ticket = redeem_socket_ticket(tickets(), door("authorize"), text, clock())
         line.append_keys(allowed=ticket is not None)
         statement = {
             "Action": "execute-api:Invoke",
@@ -26,5 +26,5 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
         return {
             "principalId": "nobody" if ticket is None else ticket.subject,
             "policyDocument": {"Version": "2012-10-17", "Statement": [statement]},
-            "context": {} if ticket is None else {"tenant": ticket.tenant},
+            "context": {} if ticket is None else {"tenant": ticket.tenant, "key_id": ticket.key_id},
         }

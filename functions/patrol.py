@@ -24,7 +24,7 @@ EXECUTIONS = "aws.states"
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """Answer with how many runs were looked at, what was repaired, and whether there are more.
 
-    `seconds`: for so long somebody waits for the answer.
+    `seconds`: for so long somebody waits for the answer. `tenant`: whose runs they asked about.
     """
     with log(context, source=event.get("source", "asked")) as line:
         runs, source = watch(), event.get("source")
@@ -37,7 +37,8 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
             count(Metric.PATROL_BEATS)
             return {"looked": 0, "repairs": {}}
         end = min(end, now + event.get("seconds", math.inf))
-        found = patrol(runs, end, _teller(line), everything=bool(event.get("everything")))
+        everything, tenant = bool(event.get("everything")), event.get("tenant")
+        found = patrol(runs, end, _teller(line), everything=everything, tenant=tenant)
         line.append_keys(**found)
         count(Metric.PATROL_BEATS)
         looked, more = found.pop("looked", 0), bool(found.pop("more", 0))

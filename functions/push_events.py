@@ -6,9 +6,10 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from onward.app.carry_out import COMMIT_MARGIN
+from onward.app.close_sockets import close_sockets
 from onward.app.push_events import MAX_RECEIVES, push_events
 from onward.compose import live_queue, until
-from onward.compose_live import live
+from onward.compose_live import clock, key_sockets, live, sockets
 from onward.observability import log
 
 if TYPE_CHECKING:
@@ -18,19 +19,32 @@ AGAIN_SECONDS = 2
 
 
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
-    """Serve one run, or let its wake-up come again; other runs have invocations of their own."""
+    """Serve one run, or close a key's sockets; what fails comes again.
+
+    Other runs and keys have invocations of their own.
+    """
     (record,) = event["Records"]
     body = json.loads(record["body"])
-    run_id, after = body["run_id"], body.get("after")
     receives = int(record["attributes"]["ApproximateReceiveCount"])
     end, last = until(context) - COMMIT_MARGIN, receives >= MAX_RECEIVES
-    with log(context, run_id=run_id, receives=receives) as line:
+    about = {name: body[name] for name in ("run_id", "key_id") if name in body}
+    with log(context, **about, receives=receives) as line:
         try:
-            count = push_events(live(), run_id, end, last=last, after=after)
+            if "key_id" in body:
+                line.append_keys(closed=_close(body["tenant"], body["key_id"]))
+            else:
+                run_id, after = body["run_id"], body.get("after")
+                count = push_events(live(), run_id, end, last=last, after=after)
+                line.append_keys(subscribers=count)
         except Exception:  # noqa: BLE001 - tried again, and kept in the DLQ in the end
             line.exception("push failed")
             # Its group waits for it, by default as long as six times the time-out.
             live_queue("push_events").show_again(record["receiptHandle"], AGAIN_SECONDS)
             return {"batchItemFailures": [{"itemIdentifier": record["messageId"]}]}
-        line.append_keys(subscribers=count)
         return {"batchItemFailures": []}
+
+
+def _close(tenant: str, key_id: str) -> int:
+    """Close the sockets of a key that was revoked."""
+    name = "push_events"
+    return close_sockets(key_sockets(name), sockets(name).hang_up, tenant, key_id, clock())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from onward.app.answer_socket import open_socket
-from onward.compose_live import cursors, socket_of
+from onward.compose_live import cursors, door, key_sockets, socket_of
 from onward.observability import log
 
 if TYPE_CHECKING:
@@ -13,8 +13,9 @@ if TYPE_CHECKING:
 
 
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
-    """Let the socket open; its first message comes after this."""
+    """Let the socket open, unless its key was revoked; its first message comes after this."""
     socket = socket_of(event)
     with log(context, connection=socket.connection, tenant=socket.tenant):
-        open_socket(cursors("ws_connect"), socket)
-        return {"statusCode": 200}
+        held, admits = key_sockets("ws_connect"), door("ws_connect").admits
+        opened = open_socket(cursors("ws_connect"), held, admits, socket)
+        return {"statusCode": 200 if opened else 403}

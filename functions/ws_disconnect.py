@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from onward.compose_live import cursors, socket_of
+from onward.app.answer_socket import forget_socket
+from onward.compose_live import cursors, key_sockets, socket_of
 from onward.observability import log
 
 if TYPE_CHECKING:
@@ -15,5 +16,5 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """Delete what the socket left."""
     socket = socket_of(event)
     with log(context, connection=socket.connection, tenant=socket.tenant):
-        cursors("ws_disconnect").disconnect(socket.connection)
+        forget_socket(cursors("ws_disconnect"), key_sockets("ws_disconnect"), socket)
         return {"statusCode": 200}

@@ -23,6 +23,7 @@ _FORMS: Final = {
     "drills": _SWITCH,
     "local_endpoints": _SWITCH,
     "retention_days": _NUMBER,
+    "audit_days": re.compile(r"([1-9][0-9]{0,4})?"),
     "concurrency": _NUMBER,
     "state": re.compile(r"destroy|keep|"),
     "sandbox_without_filter": re.compile(r"refuse|alarm|"),
@@ -49,6 +50,7 @@ class Context:
     `concurrency`: how many functions the account may run at once, by its quota; 1000 where it is
     not said. An alarm rings at four fifths.
     `retention_days`: how long logs and checkpoints are kept after the end; without, for ever.
+    `audit_days`: how long it is kept what operators did; without, 400.
     `model`: ids of Bedrock models or inference profiles, separated by commas; without any,
     workflows follow rules.
     `layer`: "none" where the functions find their dependencies in the environment, or the path of
@@ -69,6 +71,7 @@ class Context:
     email: str = ""
     concurrency: str = ""
     retention_days: str = ""
+    audit_days: str = ""
     model: str = ""
     layer: str = ""
     sandbox_without_filter: str = ""

@@ -20,6 +20,7 @@ def write_outputs(stack: OnwardStack) -> None:
         "CursorsTable": stack.state.cursors.table_name,
         "LiveQueueUrl": stack.wakes.queue.queue_url,
         "LiveDeadUrl": stack.wakes.dead.queue_url,
+        "AccessTable": stack.state.access.table_name,
         "RunsTable": stack.state.runs.table_name,
         "IdempotencyTable": stack.state.idempotency.table_name,
         "ArtifactsBucket": stack.state.artifacts.bucket_name,

@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 SANDBOX_TIMEOUT: Final = 85
 """Seconds: a minute for the code, the rest to start a child, at the first time twice."""
 
+AUDIT_DAYS: Final = "400"
+"""How long the audit log is kept unless the context says otherwise: a year and a month."""
+
 STEP_MEMORY: Final = 1769
 """MB: one whole CPU, so that what the first attempt imports costs no more than at its init."""
 
@@ -129,7 +132,9 @@ class OnwardStack(Stack):
                 "allow_local_endpoints": self._local_endpoints(),
                 "cursors_table": self.state.cursors.table_name,
                 "socket_url": self.live.stage.url,
-            },
+                "audit_days": self.context.audit_days or AUDIT_DAYS,
+            }
+            | self._access(),
             timeout=HTTP_TIMEOUT,
         )
 
@@ -174,20 +179,22 @@ class OnwardStack(Stack):
                 "cursors_table": self.state.cursors.table_name,
                 "live_queue_url": self.wakes.queue.queue_url,
                 "socket_url": self.live.stage.url,
-            },
+            }
+            | self._access(),
             timeout=PUSH_TIMEOUT,
         )
 
     def _socket_functions(self) -> Handlers:
         cursors = {"cursors_table": self.state.cursors.table_name}
-        message = cursors | {
+        opening = cursors | self._access()
+        message = opening | {
             "runs_table": self.state.runs.table_name,
             "live_queue_url": self.wakes.queue.queue_url,
             "socket_url": self.live.stage.url,
         }
         return Handlers(
-            authorize=self._function("authorize", cursors, timeout=10),
-            connect=self._function("ws_connect", cursors, timeout=MESSAGE_TIMEOUT),
+            authorize=self._function("authorize", opening, timeout=10),
+            connect=self._function("ws_connect", opening, timeout=MESSAGE_TIMEOUT),
             message=self._function("ws_message", message, timeout=MESSAGE_TIMEOUT),
             disconnect=self._function("ws_disconnect", cursors, timeout=MESSAGE_TIMEOUT),
         )
@@ -210,6 +217,9 @@ class OnwardStack(Stack):
             "notify_queue_url": self.outbox.notify.queue_url,
             "live_queue_url": self.wakes.queue.queue_url,
         }
+
+    def _access(self) -> dict[str, str]:
+        return {"access_table": self.state.access.table_name}
 
     def _step_timeout(self) -> int:
         """Return seconds: what outlives the longest tool, as runs are told when submitted."""

@@ -1,4 +1,4 @@
-"""What must outlive everything else: the runs, the records, the cursors and the artifacts."""
+"""What must outlive everything else: runs, records, cursors, keys and artifacts."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _STRING: Final = dynamodb.AttributeType.STRING
 
 
 class State(Construct):
-    """Three tables and a bucket. With `keep` they survive the destruction of the stack.
+    """Four tables and a bucket. With `keep` they survive the destruction of the stack.
 
     Not the rollback of the deployment that made them: they hold nothing yet, and would be left
     over. With `protect` nobody can delete a table, not even by name, nor can a rollback.
@@ -65,7 +65,8 @@ class State(Construct):
             removal_policy=self._removal,
             deletion_protection=self._protect,
         )
-        self.cursors: Final = self._cursors_table()
+        self.cursors: Final = self._pairs("Cursors")
+        self.access: Final = self._pairs("Access", dynamodb.TableEncryption.AWS_MANAGED)
         self.artifacts: Final = self._artifacts_bucket()
 
     @property
@@ -136,15 +137,18 @@ class State(Construct):
             " is written; the code can name nothing outside the run's tenant.",
         )
 
-    def _cursors_table(self) -> dynamodb.Table:
+    def _pairs(
+        self, identifier: str, encryption: dynamodb.TableEncryption | None = None
+    ) -> dynamodb.Table:
         return dynamodb.Table(
             self,
-            "Cursors",
+            identifier,
             partition_key=dynamodb.Attribute(name="pk", type=_STRING),
             sort_key=dynamodb.Attribute(name="sk", type=_STRING),
             time_to_live_attribute="expires_at",
             billing_mode=dynamodb.BillingMode.PAY_PER_REQUEST,
             point_in_time_recovery_specification=_recovery(),
+            encryption=encryption,
             removal_policy=self._removal,
             deletion_protection=self._protect,
         )

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from onward.settings import Settings
 
+from infra.access import Access
 from infra.function import let_invoke
 from infra.live import let_follow_runs
 from infra.models import let_ask
@@ -51,8 +52,16 @@ def grant(stack: OnwardStack) -> None:
     state.let_fetch(stack.start_run)
     state.let_remember(stack.http_api, driven.execute_step)
     let_follow_runs(state, stack.sockets, stack.push_events)
+    _let_ask_for_keys(stack)
     state.let_follow(stack.http_api, "Put")
     state.let_follow(stack.patrol_function, "Query")
     let_ask(driven.execute_step, Settings(model_id=stack.context.model).model_names)
     let_invoke(driven.execute_step, stack.run_sandbox)
     let_invoke(stack.http_api, stack.patrol_function)
+
+
+def _let_ask_for_keys(stack: OnwardStack) -> None:
+    """Let those ask whether a key still opens anything who are shown one, or what it opened."""
+    access, sockets = Access(stack.state.access), stack.sockets
+    access.let_look_after_keys(stack.http_api)
+    access.let_ask_for_keys(sockets.authorize, sockets.connect, sockets.message, stack.push_events)

@@ -5,13 +5,15 @@ Everything lives in the state directory; two stacks with their own port and dire
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
-import secrets
+import time
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
+
+from onward.app.keys import lasting_key
+from onward.aws.api_keys import ApiKeys
 
 from infra.local import assembly, emulator
 from infra.local.deploy import DeploymentCutOff, client, deploy
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 
 DEFAULT_PORT: Final = 8787
 TENANT: Final = "dev"
+SUBJECT: Final = "developer"
 ROLES: Final = ("submitter", "operator")
 
 _FILE: Final = "stack.json"
@@ -78,8 +81,7 @@ def up(
         built = assembly.synthesise(drills=drills, local_endpoints=local_endpoints)
         running = running or emulator.start(state, chosen)
         outputs = _deployed(built, running, state)
-        key = known.api_key if known else new_key()
-        _grant(running, outputs["RunsTable"], key)
+        key = _granted(running, outputs["AccessTable"], known.api_key if known else None)
         stack = replace(
             _at(running, outputs, key, state), drills=drills, local_endpoints=local_endpoints
         )
@@ -102,11 +104,6 @@ def status(state: Path) -> Stack | None:
     """Return the stack of a state directory if it is up."""
     state = state.resolve()
     return _read(state) if emulator.running(state) else None
-
-
-def new_key() -> str:
-    """Return a fresh key of the development tenant."""
-    return f"ow_{TENANT}_{secrets.token_urlsafe(24)}"
 
 
 def _serving(state: Path, port: int | None) -> Emulator | None:
@@ -144,20 +141,13 @@ def _deployed(built: Path, running: Emulator, state: Path) -> dict[str, str]:
         raise DeploymentCutOff(f"{error}; to begin anew, without its data: {way_out}") from error
 
 
-def _grant(running: Emulator, table: str, key: str) -> None:
-    """Store the key's row; the key itself is nowhere but in the state file."""
-    digest = hashlib.sha256(key.encode()).hexdigest()
-    client("dynamodb", running).put_item(
-        TableName=table,
-        Item={
-            "pk": {"S": f"TENANT#{TENANT}"},
-            "sk": {"S": f"KEY#{digest}"},
-            "tenant": {"S": TENANT},
-            "subject": {"S": "developer"},
-            "roles": {"L": [{"S": role} for role in ROLES]},
-            "schema": {"N": "1"},
-        },
-    )
+def _granted(running: Emulator, table: str, known: str | None) -> str:
+    """Return a key that opens the stack: the one of last time, unless it was revoked.
+
+    Its row holds a hash; the key itself is nowhere but in the state file.
+    """
+    keys = ApiKeys(client("dynamodb", running), table)
+    return lasting_key(keys, known, TENANT, SUBJECT, ROLES, os.urandom, time.time())
 
 
 def _carry_on(running: Emulator, patrol: str) -> None:

@@ -9,8 +9,11 @@ from functools import cache
 from typing import Final
 
 from onward.app.http.api import Api
+from onward.app.keys import Doorkeeper
 from onward.app.service import Service
 from onward.app.submit_run import KEY_SECONDS
+from onward.aws.api_keys import ApiKeys
+from onward.aws.audit import AuditLog
 from onward.aws.clients import client
 from onward.aws.functions import Function
 from onward.aws.idempotency import Once
@@ -19,7 +22,7 @@ from onward.aws.run_index import RunIndex
 from onward.aws.socket_tickets import SocketTickets
 from onward.aws.sockets import reachable
 from onward.aws.tenants import Tenants
-from onward.compose import blobs, drive, wake_driver
+from onward.compose import blobs, drive, live_queue, wake_driver
 from onward.compose_notify import downstream
 from onward.sdk.catalogue import Catalogue, load_catalogue
 from onward.settings import settings
@@ -35,6 +38,7 @@ def api() -> Api:
     service = Service(
         drive=drive(NAME),
         incidents=Incidents(dynamodb, held.runs_table),
+        door=Doorkeeper(ApiKeys(dynamodb, held.access_table), time.time),
         tenants=Tenants(dynamodb, held.runs_table),
         tickets=SocketTickets(dynamodb, held.cursors_table),
         blobs=lambda tenant: blobs(held, tenant),
@@ -48,10 +52,12 @@ def api() -> Api:
         chance=random.random,
         entropy=os.urandom,
         wake=wake_driver,
-        patrol=lambda: Function(lambda: client("lambda"), held.patrol_function).invoke(
-            {"everything": True, "seconds": PATROL_SECONDS}
+        patrol=lambda tenant: Function(lambda: client("lambda"), held.patrol_function).invoke(
+            {"everything": True, "seconds": PATROL_SECONDS, "tenant": tenant}
         ),
         downstream=downstream(NAME),
+        audit=AuditLog(dynamodb, held.runs_table, held.audit_seconds),
+        live=lambda: live_queue(NAME),
     )
     return Api(service)
 

@@ -9,9 +9,12 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from onward.app.answer_socket import Desk, Socket
+from onward.app.keys import Doorkeeper
 from onward.app.wake_live import live_wake_up
+from onward.aws.api_keys import ApiKeys
 from onward.aws.clients import client
 from onward.aws.cursors import Cursors
+from onward.aws.key_sockets import KeySockets
 from onward.aws.run_reader import RunReader
 from onward.aws.sockets import Sockets, management
 from onward.compose import blobs, live_queue
@@ -30,6 +33,18 @@ def tickets() -> SocketTickets:
     from onward.aws.socket_tickets import SocketTickets
 
     return SocketTickets(client("dynamodb"), settings("authorize").cursors_table)
+
+
+@cache
+def door(function: str) -> Doorkeeper:
+    """Return who tells whether the key behind a ticket or socket still opens anything."""
+    return Doorkeeper(ApiKeys(client("dynamodb"), settings(function).access_table), clock)
+
+
+@cache
+def key_sockets(function: str) -> KeySockets:
+    """Return which key opened which sockets."""
+    return KeySockets(client("dynamodb"), settings(function).cursors_table)
 
 
 @cache
@@ -54,6 +69,7 @@ def desk() -> Desk:
         cursors=cursors("ws_message"),
         live=live_queue("ws_message"),
         post=sockets("ws_message").post,
+        admit=door("ws_message").admit,
         clock=clock,
         chance=random.random,
         new_id=lambda: uuid4().hex,
@@ -81,6 +97,7 @@ def live() -> Live:
             [live_wake_up(run_id, uuid4().hex)]
         ),
         sync=lambda run: our_books(endpoints, deliveries, run),
+        admits=door("push_events").remembering(),
         clock=clock,
     )
 
@@ -93,4 +110,5 @@ def socket_of(event: dict[str, Any]) -> Socket:
         tenant=asked["authorizer"]["tenant"],
         connected_at=asked["connectedAt"] / 1000,
         asked_at=int(asked["requestTimeEpoch"]),
+        key_id=asked["authorizer"].get("key_id", ""),
     )

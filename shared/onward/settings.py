@@ -35,6 +35,8 @@ FUNCTION_FIELDS: Final[Mapping[str, frozenset[str]]] = {
         "cursors_table",
         "live_queue_url",
         "socket_url",
+        "access_table",
+        "audit_days",
     },
     "start_run": _DATA | {"driver_arn"},
     "execute_step": _DATA | _CATALOGUE | {"model_id", "sandbox_function"} | _ENDING,
@@ -58,13 +60,13 @@ FUNCTION_FIELDS: Final[Mapping[str, frozenset[str]]] = {
         "patrol_parameter",
         "retention_days",
     },
-    "authorize": frozenset({"cursors_table"}),
-    "ws_connect": frozenset({"cursors_table"}),
-    "ws_message": frozenset({"runs_table", "cursors_table", "live_queue_url", "socket_url"}),
-    "ws_disconnect": frozenset({"cursors_table"}),
-    "push_events": frozenset(
-        {"runs_table", "artifacts_bucket", "cursors_table", "live_queue_url", "socket_url"}
+    "authorize": frozenset({"cursors_table", "access_table"}),
+    "ws_connect": frozenset({"cursors_table", "access_table"}),
+    "ws_message": frozenset(
+        {"runs_table", "cursors_table", "live_queue_url", "socket_url", "access_table"}
     ),
+    "ws_disconnect": frozenset({"cursors_table"}),
+    "push_events": _DATA | {"cursors_table", "live_queue_url", "socket_url", "access_table"},
 }
 """Which function is given which fields. The template fills exactly these.
 
@@ -87,6 +89,7 @@ class Settings:
     idempotency_table: str = ""
     artifacts_bucket: str = ""
     cursors_table: str = ""
+    access_table: str = ""
     start_queue_url: str = ""
     notify_queue_url: str = ""
     notify_slow_url: str = ""
@@ -101,6 +104,7 @@ class Settings:
     patrol_parameter: str = ""
     allow_local_endpoints: str = "0"
     retention_days: str = "0"
+    audit_days: str = ""
     drills: str = "0"
     model_id: str = ""
 
@@ -123,6 +127,11 @@ class Settings:
     def retention_seconds(self) -> int:
         """How long a run's log is kept after its end; 0 for ever."""
         return int(self.retention_days) * 86_400
+
+    @property
+    def audit_seconds(self) -> int:
+        """How long an entry of the audit log is kept."""
+        return int(self.audit_days) * 86_400
 
     @property
     def model_names(self) -> tuple[str, ...]:

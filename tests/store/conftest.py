@@ -15,10 +15,12 @@ from moto import mock_aws
 from onward.app.carry_out import Drive
 from onward.app.downstream import Downstream
 from onward.app.http.api import Api
-from onward.app.keys import issue_key
+from onward.app.keys import Doorkeeper, issue_key
 from onward.app.service import Service
 from onward.app.submit_run import KEY_SECONDS
 from onward.app.wake_notify import Bell
+from onward.aws.api_keys import ApiKeys
+from onward.aws.audit import AuditLog
 from onward.aws.blobs import Blobs
 from onward.aws.deliveries import Deliveries
 from onward.aws.endpoints import Endpoints
@@ -51,7 +53,9 @@ PROJECTED: dict[str, dict[str, Any]] = {
     "due": {"ProjectionType": "KEYS_ONLY"},
 }
 RUNS, IDEMPOTENCY, CURSORS, BUCKET = "runs", "idempotency", "cursors", "artifacts"
-NOTIFY, NOTIFY_DEAD = "notify.fifo", "notify-dead.fifo"
+ACCESS = "access"
+NOTIFY, NOTIFY_DEAD, LIVE = "notify.fifo", "notify-dead.fifo", "live.fifo"
+AUDIT_SECONDS = 400 * 86_400
 NOW = 1_764_450_000.0
 
 
@@ -176,6 +180,7 @@ def new_service(dynamodb: Any, time: Time) -> Service:
             sleep=time.sleep,
         ),
         incidents=Incidents(dynamodb, RUNS),
+        door=Doorkeeper(ApiKeys(dynamodb, ACCESS), time.clock, lambda _note: None),
         tenants=Tenants(dynamodb, RUNS),
         tickets=SocketTickets(dynamodb, CURSORS),
         blobs=lambda tenant: Blobs(s3, BUCKET, tenant),
@@ -189,8 +194,10 @@ def new_service(dynamodb: Any, time: Time) -> Service:
         chance=lambda: 0.5,
         entropy=token_bytes,
         wake=lambda _token: False,
-        patrol=lambda: {"looked": 0, "repairs": {}},
+        patrol=lambda _tenant: {"looked": 0, "repairs": {}},
         downstream=new_downstream(dynamodb, time),
+        audit=AuditLog(dynamodb, RUNS, AUDIT_SECONDS),
+        live=lambda: fifo(new_client("sqs"), LIVE),
     )
 
 
@@ -218,8 +225,18 @@ def fifo(sqs: Any, name: str) -> Queue:
     )
 
 
-def issue(service: Service, tenant: str, *roles: str) -> str:
-    return issue_key(service.tenants, tenant, "ada", roles, token_bytes)
+def issue(service: Service, tenant: str, *roles: str, expires_at: float | None = None) -> str:
+    text, _ = issued(service, tenant, *roles, expires_at=expires_at)
+    return text
+
+
+def issued(
+    service: Service, tenant: str, *roles: str, expires_at: float | None = None
+) -> tuple[str, str]:
+    """A key and its id."""
+    keys, now = service.door.keys, service.clock()
+    text, key = issue_key(keys, tenant, "ada", roles, token_bytes, now, expires_at)
+    return text, key.key_id
 
 
 def caller(service: Service, key: str | None) -> Caller:
@@ -266,12 +283,13 @@ def make_tables(dynamodb: Any) -> None:
             }.items()
         ],
     )
-    dynamodb.create_table(
-        TableName=CURSORS,
-        BillingMode="PAY_PER_REQUEST",
-        AttributeDefinitions=[{"AttributeName": n, "AttributeType": "S"} for n in ("pk", "sk")],
-        KeySchema=_schema("pk", "sk"),
-    )
+    for name in (CURSORS, ACCESS):
+        dynamodb.create_table(
+            TableName=name,
+            BillingMode="PAY_PER_REQUEST",
+            AttributeDefinitions=[{"AttributeName": n, "AttributeType": "S"} for n in ("pk", "sk")],
+            KeySchema=_schema("pk", "sk"),
+        )
     dynamodb.create_table(
         TableName=IDEMPOTENCY,
         BillingMode="PAY_PER_REQUEST",

@@ -9,17 +9,21 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from onward.app.answer_socket import Desk, Socket, answer_socket
+from onward.app.answer_socket import Desk, Socket, answer_socket, open_socket
+from onward.app.close_sockets import close_sockets
+from onward.app.keys import Doorkeeper
 from onward.app.push_events import Live, push_events
 from onward.app.wake_live import live_wake_up
+from onward.aws.api_keys import ApiKeys
 from onward.aws.blobs import Blobs
 from onward.aws.cursors import Cursors
+from onward.aws.key_sockets import KeySockets
 from onward.aws.queues import Queue
 from onward.aws.run_reader import RunReader
 from onward.aws.sockets import SocketGone
 from onward.domain.delivery import SyncStatus
 
-from tests.store.conftest import BUCKET, CURSORS, RUNS, Time, new_client
+from tests.store.conftest import ACCESS, BUCKET, CURSORS, RUNS, Time, new_client
 from tests.store.runs import RUN_ID
 
 Frame = dict[str, Any]
@@ -33,6 +37,8 @@ class Sockets:
     time: Time
     sent: dict[str, list[Frame]] = field(default_factory=lambda: defaultdict(list))
     closed: set[str] = field(default_factory=set)
+    opening: set[str] = field(default_factory=set)
+    keys: dict[str, str] = field(default_factory=dict)
     before_post: Callable[[str], object] = lambda _connection: None
     until: float = 9e9
     last: bool = False
@@ -46,6 +52,8 @@ class Sockets:
         self.url = self.sqs.create_queue(QueueName="live.fifo", Attributes=attributes)["QueueUrl"]
         self.queue = Queue(self.sqs, self.url)
         self.cursors = Cursors(self.dynamodb, CURSORS)
+        self.held = KeySockets(self.dynamodb, CURSORS)
+        self.door = Doorkeeper(ApiKeys(self.dynamodb, ACCESS), self.time.clock)
         s3 = new_client("s3")
         reader = RunReader(self.dynamodb, RUNS)
         self.desk = Desk(
@@ -53,6 +61,7 @@ class Sockets:
             cursors=self.cursors,
             live=self.queue,
             post=self.post,
+            admit=self.door.admit,
             clock=self.time.clock,
             chance=lambda: 0.5,
             new_id=lambda: f"id-{next(self.ids)}",
@@ -62,9 +71,10 @@ class Sockets:
             blobs=lambda tenant: Blobs(s3, BUCKET, tenant),
             cursors=self.cursors,
             post=self.post,
-            hang_up=self.closed.add,
+            hang_up=self.hang_up,
             again=self._again,
             sync=lambda _run: SyncStatus.NOT_APPLICABLE,
+            admits=self.door.remembering(),
             clock=self.time.clock,
         )
 
@@ -74,13 +84,26 @@ class Sockets:
             raise SocketGone(connection)
         self.sent[connection].append(json.loads(text.encode()))
 
+    def hang_up(self, connection: str) -> bool:
+        opening, was_open = connection in self.opening, connection not in self.closed
+        if was_open and not opening:
+            self.closed.add(connection)
+        return was_open and not opening
+
+    def open(self, connection: str, key_id: str, tenant: str = "acme") -> bool:
+        """Open a socket; whether it opened."""
+        socket = Socket(connection, tenant, self.time.now, self.asked_at, key_id)
+        self.keys[connection] = key_id
+        return open_socket(self.cursors, self.held, self.door.admits, socket)
+
     def say(self, connection: str, action: str, tenant: str = "acme", **body: Any) -> None:
         """Say something about the run, a millisecond after what was said before."""
         self.time.now += 0.001
         self.at(self.asked_at, connection, action, tenant, **body)
 
     def at(self, asked_at: int, connection: str, action: str, tenant: str, **body: Any) -> None:
-        socket = Socket(connection, tenant, self.time.now, asked_at)
+        key_id = self.keys.get(connection, "")
+        socket = Socket(connection, tenant, self.time.now, asked_at, key_id)
         answer_socket(self.desk, socket, json.dumps({"action": action, "run_id": RUN_ID} | body))
 
     @property
@@ -101,7 +124,7 @@ class Sockets:
             once, handle = message["Attributes"]["MessageDeduplicationId"], message["ReceiptHandle"]
             if once not in self.remembered:
                 try:
-                    self._push(**json.loads(message["Body"]))
+                    self._work(json.loads(message["Body"]))
                 except Exception:
                     self.queue.show_again(handle, 0)
                     raise
@@ -109,6 +132,12 @@ class Sockets:
             self.remembered.add(once)
             self.sqs.delete_message(QueueUrl=self.url, ReceiptHandle=handle)
         return count
+
+    def _work(self, body: dict[str, Any]) -> None:
+        if "key_id" in body:
+            close_sockets(self.held, self.hang_up, **body, now=self.time.now)
+        else:
+            self._push(**body)
 
     def _push(self, run_id: str, after: int | None = None) -> None:
         push_events(self.live, run_id, self.until, last=self.last, after=after)

@@ -20,6 +20,7 @@ from tests.store.driver import Driver
 from tests.store.listening import Sockets
 from tests.store.looking import DAY, look, woken
 from tests.store.runs import RUN_ID
+from tests.store.submitting import ADA
 
 
 def expiring(dynamodb: Any) -> set[str]:
@@ -169,14 +170,14 @@ def failed(here: World) -> Iterator[World]:
 def test_a_run_that_is_resumed_keeps_its_log(failed: World, dynamodb: Any) -> None:
     """Its checkpoints are what it goes on from; the commit itself takes the expiry back."""
     assert failed.run.expired_at is not None
-    resume_run(failed.service, "acme", "ada", RUN_ID)
+    resume_run(failed.service, ADA, RUN_ID)
     assert (set(), None) == (expiring(dynamodb), failed.run.expired_at)
 
 
 def test_an_expiry_decided_before_a_resume_is_refused(failed: World) -> None:
     """The patrol read the run, an operator resumed it, and the patrol writes."""
     stale = failed.run
-    resume_run(failed.service, "acme", "ada", RUN_ID)
+    resume_run(failed.service, ADA, RUN_ID)
     assert not failed.service.store.move_due(stale, 1, expired_at=1)
     assert failed.run.expired_at is None
 
@@ -195,7 +196,7 @@ def test_an_expiry_that_is_set_while_a_run_is_resumed_is_taken_back(failed: Worl
         assert failed.service.store.move_due(seen, 9_999_999_999, expired_at=9_999_999_999)
 
     with faults.meanwhile(client, "TransactWriteItems", expire):
-        resume_run(failed.service, "acme", "ada", RUN_ID)
+        resume_run(failed.service, ADA, RUN_ID)
 
     assert failed.run.expired_at is None
 
@@ -225,4 +226,4 @@ def test_a_run_whose_checkpoints_are_gone_is_not_resumed(failed: World) -> None:
     """Not even while some rows are still there."""
     failed.time.now += DAY + 1
     with pytest.raises(NotResumable, match="kept no longer"):
-        resume_run(failed.service, "acme", "ada", RUN_ID)
+        resume_run(failed.service, ADA, RUN_ID)

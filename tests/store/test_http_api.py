@@ -16,7 +16,7 @@ from onward.settings import FUNCTION_FIELDS, settings, variable
 
 from tests import faults
 from tests.store.caller import Caller
-from tests.store.conftest import BUCKET, CURSORS, IDEMPOTENCY, RUNS, Time, caller, issue
+from tests.store.conftest import ACCESS, BUCKET, CURSORS, IDEMPOTENCY, RUNS, Time, caller, issue
 
 HELLO: dict[str, Any] = {"workflow": "speak", "input": {"text": "hi"}}
 PROBLEM = "application/problem+json"
@@ -38,6 +38,8 @@ def deployed(aws: None, service: Service, monkeypatch: pytest.MonkeyPatch) -> It
         "live_queue_url": "live",
         "socket_url": "wss://abc.execute-api.eu-central-1.amazonaws.com/live",
         "drills": "0",
+        "access_table": ACCESS,
+        "audit_days": "400",
     }
     assert FUNCTION_FIELDS["http_api"] == values.keys()
     for name, value in values.items():

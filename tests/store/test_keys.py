@@ -1,20 +1,26 @@
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable
+from hashlib import sha256
+from secrets import token_bytes
 from typing import Any
 
 import pytest
-from onward.app.keys import Doorkeeper, issue_key
+from onward.app.keys import Doorkeeper, aside, issue_key, new_key
+from onward.app.revoke_key import revoke_key
 from onward.app.service import Service
+from onward.domain.access import key_id_of
 from onward.domain.errors import Unauthenticated
 
 from tests import faults
 from tests.store.caller import Caller
-from tests.store.conftest import RUNS, Time, caller, issue
+from tests.store.conftest import ACCESS, NOW, RUNS, Time, caller, issue, issued
 
 
 @pytest.fixture
 def door(service: Service) -> Doorkeeper:
-    return Doorkeeper(service.tenants, service.clock)
+    return service.door
 
 
 def test_an_issued_key_names_its_holder(service: Service, door: Doorkeeper) -> None:
@@ -28,7 +34,8 @@ def test_an_issued_key_names_its_holder(service: Service, door: Doorkeeper) -> N
 def test_the_key_itself_is_stored_nowhere(service: Service, dynamodb: Any) -> None:
     """Who reads the table cannot call the API."""
     secret = issue(service, "acme", "submitter").split("_", 2)[2]
-    assert secret not in str(dynamodb.scan(TableName=RUNS)["Items"])
+    for table in (RUNS, ACCESS):
+        assert secret not in str(dynamodb.scan(TableName=table)["Items"])
 
 
 @pytest.mark.parametrize(
@@ -61,31 +68,133 @@ def test_a_key_opens_its_own_tenant_only(service: Service, door: Doorkeeper) -> 
         door.authenticate("Bearer " + key.replace("acme", "evil"))
 
 
-def test_a_found_key_is_kept_for_a_minute(
+def test_a_revoked_key_is_refused_by_the_next_request(service: Service, door: Doorkeeper) -> None:
+    """Each asks the row, so no process goes on believing what another has refused."""
+    text, key_id = issued(service, "acme", "submitter")
+    header, others = f"Bearer {text}", Doorkeeper(door.keys, service.clock)
+    assert key_id == others.authenticate(header).key_id
+    operator = service.door.authenticate("Bearer " + issue(service, "acme", "operator"))
+
+    revoke_key(service, operator, key_id, "", last=False)
+
+    for each in (door, others):
+        with pytest.raises(Unauthenticated, match="revoked"):
+            each.authenticate(header)
+        assert not each.admits("acme", key_id)
+
+
+def test_a_key_ends_at_its_expiry(service: Service, door: Doorkeeper, time: Time) -> None:
+    """By the clock of whoever is asked; its row stays for a month, to be listed."""
+    text = issue(service, "acme", "submitter", expires_at=time.now + 30)
+    door.authenticate(f"Bearer {text}")
+    time.now += 29.9
+    door.authenticate(f"Bearer {text}")
+    time.now += 0.1
+    with pytest.raises(Unauthenticated, match="expired"):
+        door.authenticate(f"Bearer {text}")
+    assert ["expired"] == [key.state(time.now) for key in door.keys.of("acme")]
+
+
+def test_a_row_without_a_holder_is_no_key(
+    service: Service, door: Doorkeeper, dynamodb: Any
+) -> None:
+    """An update is all that the service may do: of a row that is not there it makes no key."""
+    text = new_key("acme", token_bytes)
+    key_id = key_id_of(sha256(text.encode()).hexdigest())
+    place = {"pk": {"S": "KEY#acme"}, "sk": {"S": key_id}}
+    dynamodb.put_item(TableName=ACCESS, Item=place | {"last_used_at": {"N": "1"}})
+
+    with pytest.raises(Unauthenticated):
+        door.authenticate(f"Bearer {text}")
+    assert [] == door.keys.of("acme")
+
+
+def test_half_a_hash_is_not_enough(service: Service, door: Doorkeeper, dynamodb: Any) -> None:
+    """A row of that id with another hash belongs to another key."""
+    text, key_id = issued(service, "acme", "submitter")
+    dynamodb.update_item(
+        TableName=ACCESS,
+        Key={"pk": {"S": "KEY#acme"}, "sk": {"S": key_id}},
+        UpdateExpression="SET digest = :other",
+        ExpressionAttributeValues={":other": {"S": key_id.removeprefix("key_") + "0" * 44}},
+    )
+    with pytest.raises(Unauthenticated):
+        door.authenticate(f"Bearer {text}")
+
+
+def used(door: Doorkeeper) -> list[float | None]:
+    return [key.last_used_at for key in door.keys.of("acme")]
+
+
+def test_the_last_use_is_known_to_the_minute(
     service: Service, door: Doorkeeper, dynamodb: Any, time: Time
 ) -> None:
-    """One read a minute; a withdrawn key is shut out after that."""
+    """One write a minute a key, however many processes and requests there are."""
     header = "Bearer " + issue(service, "acme", "submitter")
-    reads = faults.calls(dynamodb, "GetItem")
-    door.authenticate(header)
-    ((row,),) = [[row] for row in dynamodb.scan(TableName=RUNS)["Items"]]
-    dynamodb.delete_item(TableName=RUNS, Key={"pk": row["pk"], "sk": row["sk"]})
-    time.now += 59
-    door.authenticate(header)
-    assert len(reads) == 1
-    time.now += 2
-    with pytest.raises(Unauthenticated):
-        door.authenticate(header)
+    writes = faults.calls(dynamodb, "UpdateItem")
+    processes = [Doorkeeper(door.keys, time.clock, lambda work: work()) for _ in range(3)]
+    for _ in range(60):
+        for process in processes:
+            process.authenticate(header)
+        time.now += 1
+    assert 1 == len(writes)
+    assert [NOW] == used(door)
+    processes[0].authenticate(header)
+    assert [NOW + 60] == used(door)
+
+
+def test_two_who_note_a_use_at_once_write_it_once(
+    service: Service, door: Doorkeeper, time: Time
+) -> None:
+    """The second is refused by the row, and that is no error."""
+    issue(service, "acme", "submitter")
+    (key,) = door.keys.of("acme")
+    door.keys.used(key, time.now, time.now - 60)
+    door.keys.used(key, time.now + 1, time.now - 59)
+    assert [NOW] == used(door)
+
+
+def test_noting_the_use_neither_delays_nor_fails_a_request(
+    service: Service, dynamodb: Any, time: Time
+) -> None:
+    """A table that hangs and then refuses: requests are through before, and ask it once."""
+    header = "Bearer " + issue(service, "acme", "submitter")
+    hanging, let_go, ended = threading.Event(), threading.Event(), threading.Event()
+
+    def hang() -> None:
+        hanging.set()
+        assert let_go.wait(30)
+        raise TimeoutError
+
+    def later(work: Callable[[], object]) -> None:
+        def all_of_it() -> None:
+            try:
+                work()
+            finally:
+                ended.set()
+
+        aside(all_of_it)
+
+    door = Doorkeeper(service.door.keys, time.clock, later)
+    with faults.meanwhile(dynamodb, "UpdateItem", hang) as fault:
+        assert "ada" == door.authenticate(header).subject
+        assert hanging.wait(30)
+        assert "ada" == door.authenticate(header).subject
+        assert not ended.is_set()
+        let_go.set()
+        assert ended.wait(30)
+    assert (1, [None]) == (fault.fired, used(door))
 
 
 def test_an_unknown_key_is_looked_up_each_time(service: Service, door: Doorkeeper) -> None:
     """A key works from the moment it is issued, also if it was tried before."""
     known = iter([b"a" * 24, b"a" * 24])
-    text = issue_key(service.tenants, "other", "x", ["worker"], lambda _: next(known))
+    keys, now = service.door.keys, service.clock()
+    text, _ = issue_key(keys, "other", "x", ["worker"], lambda _: next(known), now)
     header = "Bearer " + text.replace("other", "acme")
     with pytest.raises(Unauthenticated):
         door.authenticate(header)
-    issue_key(service.tenants, "acme", "x", ["worker"], lambda _: next(known))
+    issue_key(keys, "acme", "x", ["worker"], lambda _: next(known), now)
     assert door.authenticate(header).tenant == "acme"
 
 

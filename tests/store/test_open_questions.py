@@ -19,6 +19,7 @@ from tests.store.conftest import RUNS, Time
 from tests.store.driver import Driver
 from tests.store.listening import Sockets
 from tests.store.runs import RUN_ID, Journey, journey, steps
+from tests.store.submitting import ADA
 from tests.store.test_patrol import Round
 
 pytestmark = pytest.mark.usefixtures("script")
@@ -52,7 +53,7 @@ def rounds(service: Service, time: Time, dynamodb: Any) -> Round:
 
 
 def resolve(service: Service, body: dict[str, Any]) -> None:
-    resolve_step(service, "acme", "ada", RUN_ID, "pay", body)
+    resolve_step(service, ADA, RUN_ID, "pay", body)
 
 
 def shown(service: Service) -> dict[str, Any]:
@@ -83,7 +84,7 @@ def test_a_resume_after_the_answer_goes_right(
 ) -> None:
     """What was applied is not sent again; what was not is, once."""
     resolve(service, outcome if isinstance(outcome, dict) else {"outcome": outcome})
-    resume_run(service, "acme", "ada", RUN_ID)
+    resume_run(service, ADA, RUN_ID)
     Driver(failed.drive, RUN_ID).execute(generation=2)
 
     assert RunStatus.SUCCEEDED is failed.run.status

@@ -12,7 +12,7 @@ from tests.store.conftest import CURSORS, Time, caller, issue
 
 
 def redeem(service: Service, text: str) -> SocketTicket | None:
-    return redeem_socket_ticket(service.tickets, text, service.clock())
+    return redeem_socket_ticket(service.tickets, service.door, text, service.clock())
 
 
 def test_a_ticket_opens_once(service: Service, acme: Caller) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from onward.app.audit import audited, checked_comment
 from onward.app.carry_out import carry_out
 from onward.app.checkpoints import keep
 from onward.app.read_run import find_run, is_expired
@@ -16,7 +18,10 @@ from onward.sdk.tools import ToolRefused
 from onward.sdk.workflow import checked
 
 if TYPE_CHECKING:
+    from onward.app.carry_out import Drive
     from onward.app.service import Service
+    from onward.aws.audit import AuditEntry
+    from onward.aws.tenants import Holder
     from onward.domain.model import Json, Payload, PlannedStep
 
 COMMIT_SECONDS: Final = 10.0
@@ -24,42 +29,48 @@ COMMIT_SECONDS: Final = 10.0
 _STOPPED: Final = frozenset(
     {StepStatus.FAILED, StepStatus.CANCELLED, StepStatus.NEEDS_RECONCILIATION}
 )
-_MEMBERS: Final = frozenset({"outcome", "result"})
+_MEMBERS: Final = frozenset({"outcome", "result", "comment"})
 
 
-def resolve_step(
-    service: Service, tenant: str, subject: str, run_id: str, step_id: str, body: Json
-) -> None:
+def resolve_step(service: Service, holder: Holder, run_id: str, step_id: str, body: Json) -> None:
     """Take an operator's word for a write in doubt, and wake the driver if its run goes on.
 
     A write that was applied needs no result where its worker put its receipt down, and is given
-    the receipt whatever result is named. Raises RunNotFound, InvalidRequest, or NotWaiting when
-    nobody asked.
+    the receipt whatever result is named. The audit entry is in the commit. Raises RunNotFound,
+    InvalidRequest, or NotWaiting when nobody asked.
     """
+    tenant = holder.tenant
     if is_expired(find_run(service, tenant, run_id), service.clock()):
         raise NotWaiting("the run's log and checkpoints are kept no longer")
     verdict, members = _read(body)
     result = None
     if verdict is Verdict.APPLIED:
         result = _result(service, tenant, run_id, step_id, members)
-    command = Resolve(step_id, verdict, subject, result)
-    drive = service.drive
+    command = Resolve(step_id, verdict, holder.subject, result)
+    target, comment = f"{run_id}/{step_id}", checked_comment(members.get("comment", ""))
+    drive = _telling(service, audited(service, holder, f"step.{verdict}", target, comment))
     carry_out(drive, run_id, None, command, drive.clock() + COMMIT_SECONDS)
     signal(drive, run_id, service.wake)
 
 
-def resume_run(service: Service, tenant: str, subject: str, run_id: str) -> None:
+def resume_run(service: Service, holder: Holder, run_id: str, comment: str = "") -> None:
     """Let a failed run go on from its checkpoints, as a new generation.
 
-    The commit takes back that its log and checkpoints would be gone some day. Raises RunNotFound,
-    or NotResumable.
+    The commit takes back that its log and checkpoints would be gone some day, and has the audit
+    entry. Raises RunNotFound, or NotResumable.
     """
-    if is_expired(find_run(service, tenant, run_id), service.clock()):
+    if is_expired(find_run(service, holder.tenant, run_id), service.clock()):
         raise NotResumable("its checkpoints are kept no longer; submit a new run")
     steps = [row for row in service.reader.steps(run_id) if row.status in _STOPPED]
-    command = Resume(subject, tuple(row.step_id for row in steps))
-    drive = service.drive
+    command = Resume(holder.subject, tuple(row.step_id for row in steps))
+    drive = _telling(service, audited(service, holder, "run.resume", run_id, comment))
     carry_out(drive, run_id, None, command, drive.clock() + COMMIT_SECONDS)
+
+
+def _telling(service: Service, entry: AuditEntry) -> Drive:
+    """Return what commits, with an entry of the audit log in the same transaction."""
+    drive = service.drive
+    return replace(drive, store=drive.store.beside(service.audit.write(entry)))
 
 
 def _read(body: Json) -> tuple[Verdict, dict[str, Json]]:

@@ -9,15 +9,17 @@ from typing import TYPE_CHECKING, Any, Final
 
 from onward.app.ids import RUN_ID
 from onward.app.read_run import find_run
-from onward.app.wake_live import live_wake_up
+from onward.app.wake_live import closing, live_wake_up
 from onward.aws.cursors import Subscription, TooManyRuns
+from onward.aws.key_sockets import KeySocket
 from onward.aws.sockets import SocketGone, frame
-from onward.domain.errors import OnwardError, RequestError, RunNotFound
+from onward.domain.errors import OnwardError, RequestError, RunNotFound, Unauthenticated
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from onward.aws.cursors import Cursors
+    from onward.aws.key_sockets import KeySockets
     from onward.aws.queues import Queue
     from onward.aws.run_reader import RunReader
 
@@ -41,30 +43,55 @@ class TooManySubscriptions(RequestError):
 
 @dataclass(frozen=True, slots=True)
 class Socket:
-    """Whose message it is. `connected_at` in epoch seconds, `asked_at` in epoch milliseconds."""
+    """Whose message it is, and by which key.
+
+    `connected_at` in epoch seconds, `asked_at` in epoch milliseconds.
+    """
 
     connection: str
     tenant: str
     connected_at: float
     asked_at: int
+    key_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Desk:
-    """Where messages of clients are answered; `post` raises SocketGone."""
+    """Where messages of clients are answered; `post` raises SocketGone.
+
+    `admit` raises Unauthenticated for a tenant's key that opens nothing any more.
+    """
 
     reader: RunReader
     cursors: Cursors
     live: Queue
     post: Callable[[str, str], None]
+    admit: Callable[[str, str], object]
     clock: Callable[[], float]
     chance: Callable[[], float]
     new_id: Callable[[], str]
 
 
-def open_socket(cursors: Cursors, socket: Socket) -> None:
-    """Note a socket, so that what it listens to can be forgotten with it."""
-    cursors.connect(socket.connection, socket.tenant, int(_closed_by(socket)) + SLACK_SECONDS)
+def open_socket(
+    cursors: Cursors, held: KeySockets, admits: Callable[[str, str], bool], socket: Socket
+) -> bool:
+    """Note a socket, so that it can be closed with its key, and what it listens to be forgotten.
+
+    False: its key was revoked meanwhile, and the socket does not open. The key is looked at after
+    the row is written: whoever revokes it reads the rows after that.
+    """
+    until = int(_closed_by(socket)) + SLACK_SECONDS
+    opened = KeySocket(socket.connection, socket.connected_at)
+    held.put(socket.tenant, socket.key_id, opened, until)
+    cursors.connect(socket.connection, socket.tenant, until)
+    return admits(socket.tenant, socket.key_id)
+
+
+def forget_socket(cursors: Cursors, held: KeySockets, socket: Socket) -> None:
+    """Forget a socket that was closed, and what it listened to."""
+    cursors.disconnect(socket.connection)
+    if socket.key_id:
+        held.forget(socket.tenant, socket.key_id, socket.connection)
 
 
 def answer_socket(desk: Desk, socket: Socket, text: str) -> None:
@@ -73,10 +100,14 @@ def answer_socket(desk: Desk, socket: Socket, text: str) -> None:
     Events are never sent from here: replies to two messages overtake each other.
     """
     try:
+        if socket.key_id:
+            desk.admit(socket.tenant, socket.key_id)
         body = _object(text)
         _ACTIONS.get(str(body.get("action")), refuse)(desk, socket, body)
     except RequestError as error:
         _reply(desk, socket, {"type": "error", **_told(error, text)})
+        if isinstance(error, Unauthenticated):
+            desk.live.send_ordered([closing(socket.tenant, socket.key_id, desk.new_id())])
 
 
 def subscribe(desk: Desk, socket: Socket, body: dict[str, Any]) -> None:
@@ -103,6 +134,7 @@ def subscribe(desk: Desk, socket: Socket, body: dict[str, Any]) -> None:
         reconnect_by=latest - _EARLY - desk.chance() * _SPREAD,
         expires_at=int(latest) + SLACK_SECONDS,
         client_id=client,
+        key_id=socket.key_id,
     )
     try:
         stored = desk.cursors.subscribe(wanted)

@@ -80,15 +80,18 @@ def patrol(
     failed: Callable[[str, Exception], object],
     *,
     everything: bool = False,
+    tenant: str | None = None,
 ) -> Counter[str]:
     """Look at each due run, or at all but those whose log waits to expire; count the repairs.
 
+    With a tenant, at its runs only: what an operator is told is of nobody else's.
     Ends at `until` (epoch seconds), with a count of `more`: what is left is still due the next
     time. A run that cannot be looked at is told to `failed`, and stops no look at another.
     """
     done: Counter[str] = Counter()
     now = watch.drive.clock()
-    for run_id in watch.due.until(now + LONGEST if everything else now):
+    due = watch.due.until(now + LONGEST if everything else now)
+    for run_id in due if tenant is None else watch.due.of_tenant(due, tenant):
         if watch.drive.clock() >= until:
             done["more"] = 1
             break

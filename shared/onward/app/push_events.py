@@ -55,16 +55,18 @@ class Live:
     """Where runs are read, who listens, and the way to their sockets.
 
     `post` sends a frame, or raises SocketGone; `hang_up` closes a socket. `again` queues another
-    wake-up of a run. `sync` tells for a snapshot who has heard of a run.
+    wake-up of a run. `sync` tells for a snapshot who has heard of a run, `admits` whether a
+    tenant's key still opens anything.
     """
 
     reader: RunReader
     blobs: Callable[[str], Blobs]
     cursors: Cursors
     post: Callable[[str, str], None]
-    hang_up: Callable[[str], None]
+    hang_up: Callable[[str], object]
     again: Callable[[str], None]
     sync: Callable[[Run], SyncStatus]
+    admits: Callable[[str, str], bool]
     clock: Callable[[], float]
 
 
@@ -91,7 +93,7 @@ def push_events(
         log = _Log(live, run)
         if after is not None and ahead is not None:
             log.expect(after, ahead.result())
-        mine = [sub for sub in listening if sub.tenant == run.tenant]
+        mine = [sub for sub in listening if sub.tenant == run.tenant and _may_hear(live, sub)]
         outcomes = list(pool.map(lambda sub: _reached(live, log, sub, until, last=last), mine))
     missed = [error for error in outcomes if error is not None and not isinstance(error, _Late)]
     for error in missed:
@@ -102,6 +104,15 @@ def push_events(
     if any(outcomes):
         live.again(run_id)
     return len(mine)
+
+
+def _may_hear(live: Live, sub: Subscription) -> bool:
+    """Whether a socket's key still opens anything; where not, the socket is closed."""
+    if not sub.key_id or live.admits(sub.tenant, sub.key_id):
+        return True
+    live.hang_up(sub.connection)
+    live.cursors.drop(sub)
+    return False
 
 
 @dataclass(frozen=True, slots=True)

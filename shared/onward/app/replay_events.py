@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from onward.app.keys import HELD_SECONDS
 from onward.app.read_run import find_run, is_expired
 from onward.aws.codec import iso
 from onward.domain.errors import CursorExpired
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from onward.app.service import Reading, Service
     from onward.domain.model import Event, Run
 
@@ -21,20 +24,32 @@ _FIRST_PAUSE, _LAST_PAUSE, _GROWTH = 0.1, 1.0, 1.5
 
 
 def replay_events(
-    service: Service, tenant: str, run_id: str, *, after: int, limit: int, wait: float
+    service: Service,
+    tenant: str,
+    run_id: str,
+    *,
+    after: int,
+    limit: int,
+    wait: float,
+    admit: Callable[[], object] = lambda: None,
 ) -> dict[str, Any]:
     """Return the events after `after`, in order and without a gap.
 
     With `wait` (seconds) an empty page is held until there is something in it, the run has
     ended, or the time is up. `ended`: the run is over and this page reaches the end of its log.
-    The page ends before an event that is not visible yet, so no position skips one. Raises
+    The page ends before an event that is not visible yet, so no position skips one. `admit`
+    raises where the caller may read no more, and is asked every two seconds meanwhile. Raises
     RunNotFound, or CursorExpired, which bears the run's `seq`, for a position before what is kept
     of the log or beyond its end: whoever stands there knows another log (a table that was
     restored), and would wait for its events for ever.
     """
-    until = service.clock() + wait
+    asked = service.clock()
+    until = asked + wait
     pause = _FIRST_PAUSE
     while True:
+        if service.clock() - asked >= HELD_SECONDS:
+            admit()
+            asked = service.clock()
         run = find_run(service, tenant, run_id)
         found = read_log(service, run, after, limit)
         ended = run.status.ended and (found[-1].seq if found else after) >= run.seq

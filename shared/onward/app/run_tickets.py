@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from base64 import urlsafe_b64encode
+from dataclasses import replace
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final
 
@@ -15,11 +16,12 @@ from onward.app.keys import TENANT
 from onward.app.read_run import find_run
 from onward.app.run_request import pointer
 from onward.aws.codec import iso
-from onward.aws.tenants import Holder, RunTicket
+from onward.aws.tenants import RunTicket
 from onward.domain.errors import Fault, InvalidRequest, Unauthenticated
 
 if TYPE_CHECKING:
     from onward.app.service import Service
+    from onward.aws.tenants import Holder
     from onward.domain.model import Json
 
 TICKET_SECONDS: Final = 3600
@@ -39,7 +41,7 @@ def issue_run_ticket(service: Service, holder: Holder, body: Json) -> dict[str, 
     secret = urlsafe_b64encode(service.entropy(_SECRET_BYTES)).decode()
     text = f"ot_{holder.tenant}_{secret}"
     expires_at = int(service.clock()) + TICKET_SECONDS
-    ticket = RunTicket("sse", run_id, holder.subject, expires_at)
+    ticket = RunTicket("sse", run_id, holder.key_id, expires_at)
     service.tenants.put_run_ticket(holder.tenant, _digest(text), ticket)
     return {"ticket": text, "use": "sse", "run_id": run_id, "expires_at": iso(expires_at)}
 
@@ -47,7 +49,8 @@ def issue_run_ticket(service: Service, holder: Holder, body: Json) -> dict[str, 
 def redeem_run_ticket(service: Service, text: str, run_id: str) -> Holder:
     """Return who may read a run's events, without any role; raises Unauthenticated.
 
-    Expiry is told by the clock: the table's own deletion of expired rows lags by days.
+    A ticket is void with the key that it was had by. Expiry is told by the clock: the table's own
+    deletion of expired rows lags by days.
     """
     shape = _TICKET.fullmatch(text)
     found = shape and service.tenants.run_ticket(shape[1], _digest(text))
@@ -55,7 +58,7 @@ def redeem_run_ticket(service: Service, text: str, run_id: str) -> Holder:
         raise Unauthenticated("nobody issued this ticket, or it has run out")
     if (found.use, found.run_id) != ("sse", run_id):
         raise Unauthenticated("this ticket is for something else")
-    return Holder(shape[1], found.subject, frozenset())
+    return replace(service.door.admit(shape[1], found.key_id), roles=frozenset())
 
 
 def _checked(body: Json) -> str:

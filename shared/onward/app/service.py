@@ -13,9 +13,12 @@ if TYPE_CHECKING:
 
     from onward.app.carry_out import Drive
     from onward.app.downstream import Downstream
+    from onward.app.keys import Doorkeeper
+    from onward.aws.audit import AuditLog
     from onward.aws.blobs import Blobs
     from onward.aws.idempotency import Once
     from onward.aws.incidents import Incidents
+    from onward.aws.queues import Queue
     from onward.aws.run_index import RunIndex
     from onward.aws.run_reader import RunReader
     from onward.aws.run_store import RunStore
@@ -49,12 +52,14 @@ class Service:
     """The stores and the catalogue, and the world's clock, sleep, chance and entropy.
 
     `worker` is the version of execute_step that new runs are pinned to, `socket_url` where
-    clients open sockets. `catalogue` is called when a run is submitted and not before: it imports
+    clients open sockets, `live` the queue of what is to be done with them. `patrol` looks after
+    a tenant's runs. `catalogue` is called when a run is submitted and not before: it imports
     every workflow.
     """
 
     drive: Drive
     incidents: Incidents
+    door: Doorkeeper
     tenants: Tenants
     tickets: SocketTickets
     blobs: Callable[[str], Blobs]
@@ -68,8 +73,10 @@ class Service:
     chance: Callable[[], float]
     entropy: Callable[[int], bytes]
     wake: Callable[[str], object]
-    patrol: Callable[[], dict[str, Any]]
+    patrol: Callable[[str], dict[str, Any]]
     downstream: Downstream
+    audit: AuditLog
+    live: Callable[[], Queue]
     limits: RunLimits = field(default_factory=RunLimits)
     tenant_limits: TenantLimits = field(default_factory=TenantLimits)
 

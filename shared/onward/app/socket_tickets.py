@@ -12,6 +12,7 @@ from onward.aws.socket_tickets import SocketTicket
 from onward.domain.errors import Fault, InvalidRequest
 
 if TYPE_CHECKING:
+    from onward.app.keys import Doorkeeper
     from onward.app.service import Service
     from onward.aws.socket_tickets import SocketTickets
     from onward.aws.tenants import Holder
@@ -36,15 +37,19 @@ def issue_socket_ticket(service: Service, holder: Holder, body: dict[str, Json])
     secret = urlsafe_b64encode(service.entropy(_SECRET_BYTES)).decode().rstrip("=")
     text = _PREFIX + secret
     until = int(service.clock()) + TICKET_SECONDS
-    service.tickets.put(_digest(text), SocketTicket(holder.tenant, holder.subject, until))
+    whose = (holder.tenant, holder.subject, holder.key_id)
+    service.tickets.put(_digest(text), SocketTicket(*whose, until))
     return {"ticket": text, "use": "ws", "url": service.socket_url, "expires_at": iso(until)}
 
 
-def redeem_socket_ticket(tickets: SocketTickets, text: str, now: float) -> SocketTicket | None:
-    """Use a ticket up and return whose it was; None when it opens nothing."""
+def redeem_socket_ticket(
+    tickets: SocketTickets, door: Doorkeeper, text: str, now: float
+) -> SocketTicket | None:
+    """Use a ticket up and return whose it was; None when it opens nothing, or its key no more."""
     if not text.startswith(_PREFIX) or len(text) > _LONGEST:
         return None
-    return tickets.take(_digest(text), now)
+    ticket = tickets.take(_digest(text), now)
+    return ticket if ticket and door.admits(ticket.tenant, ticket.key_id) else None
 
 
 def _digest(text: str) -> str:

@@ -31,6 +31,11 @@ def live_wake_up(run_id: str, once: str, after: int | None = None) -> Message:
     return Message({"run_id": run_id, **hint}, run_id, once)
 
 
+def closing(tenant: str, key_id: str, once: str) -> Message:
+    """Return the order to close the sockets of a key; a second one does no harm."""
+    return Message({"tenant": tenant, "key_id": key_id}, f"key/{tenant}/{key_id}", once)
+
+
 @dataclass(frozen=True, slots=True)
 class Siren:
     """Who wakes sockets that were left behind: behind a last event no other wake-up comes."""

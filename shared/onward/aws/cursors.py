@@ -10,7 +10,7 @@ Rows expire. DynamoDB deletes them days late, so whoever reads one looks at its 
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from onward.aws import codec, keys
@@ -38,7 +38,8 @@ class Subscription:
 
     `at` is the last event it was sent, `told` whether it was sent `subscribed`. `asked_at` is
     when API Gateway took the message that asked for it (epoch ms): two messages of a socket may
-    be worked on at once, and the later one counts. Times otherwise are epoch seconds.
+    be worked on at once, and the later one counts. `key_id`: who opened the socket, unknown of
+    one that an earlier release opened. Times otherwise are epoch seconds.
     """
 
     run_id: str
@@ -51,6 +52,7 @@ class Subscription:
     expires_at: int
     client_id: str = ""
     told: bool = False
+    key_id: str = ""
 
 
 class Cursors:
@@ -84,18 +86,8 @@ class Cursors:
         Of two that were asked for in the same millisecond, the one that goes further back counts:
         events too many do no harm, missing ones do. Raises TooManyRuns.
         """
-        row = codec.item(
-            {
-                "tenant": wanted.tenant,
-                "sub": wanted.sub,
-                "at": wanted.at,
-                "asked_at": wanted.asked_at,
-                "reconnect_by": wanted.reconnect_by,
-                "expires_at": wanted.expires_at,
-                "client_id": wanted.client_id,
-                "told": wanted.told,
-            }
-        )
+        named = asdict(wanted)
+        row = codec.item({name: named[name] for name in named.keys() - {"run_id", "connection"}})
         stored = self._put(
             _place(wanted.run_id, wanted.connection) | row,
             ConditionExpression=(
@@ -296,4 +288,5 @@ def _read(encoded: Item) -> Subscription:
         expires_at=row["expires_at"],
         client_id=row.get("client_id", ""),
         told=row["told"],
+        key_id=row.get("key_id", ""),
     )

@@ -15,6 +15,8 @@ from onward.domain.errors import Conflict, StoreError
 from onward.domain.limits import TRANSACTION_ROWS
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from onward.domain.effects import Effect
     from onward.domain.model import Event, PlannedStep, Run, Step, Submission
     from onward.domain.protocol import Outcome
@@ -44,6 +46,15 @@ _THROTTLED: Final = frozenset(
 class RunStore(RunMarks):
     """Writes runs. Reading is `RunReader`'s."""
 
+    def __init__(self, client: Any, table: str, beside: Sequence[dict[str, Any]] = ()) -> None:
+        """Use a boto3 DynamoDB client and the name of the `runs` table."""
+        super().__init__(client, table)
+        self._beside = beside
+
+    def beside(self, write: dict[str, Any]) -> RunStore:
+        """Return a store whose commits each carry a write of another row, or are not made."""
+        return RunStore(self._client, self.table, [*self._beside, write])
+
     def commit(self, outcome: Outcome, commit_id: str) -> None:
         """Write an outcome as one transaction, or nothing of it; raises Conflict.
 
@@ -69,6 +80,7 @@ class RunStore(RunMarks):
             self._put(incident_item(before, incident) | {"schema": SCHEMA})
             for incident in outcome.incidents
         ]
+        writes += self._beside
         if len(writes) > TRANSACTION_ROWS:
             raise StoreError(f"a commit of {before.run_id} would write {len(writes)} rows")
         self._transact(writes, before.run_id, before.seq, commit_id)

@@ -1,4 +1,4 @@
-"""SocketTickets that open one socket: `TICKET#hash` in the table `cursors`."""
+"""Tickets that open one socket: `TICKET#hash` in the table `cursors`."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from onward.aws import codec
 
 @dataclass(frozen=True, slots=True)
 class SocketTicket:
-    """Whom a ticket was given to, and until when it opens a socket (epoch seconds)."""
+    """By which key of whom a ticket was had, and until when it opens a socket (epoch seconds)."""
 
     tenant: str
     subject: str
+    key_id: str
     expires_at: int
 
 
@@ -31,6 +32,7 @@ class SocketTickets:
             {
                 "tenant": ticket.tenant,
                 "subject": ticket.subject,
+                "key_id": ticket.key_id,
                 "expires_at": ticket.expires_at,
             }
         )
@@ -54,7 +56,7 @@ class SocketTickets:
         except self._client.exceptions.ConditionalCheckFailedException:
             return None
         row = codec.plain(answer["Attributes"])
-        return SocketTicket(row["tenant"], row["subject"], row["expires_at"])
+        return SocketTicket(row["tenant"], row["subject"], row.get("key_id", ""), row["expires_at"])
 
 
 def _key(digest: str) -> codec.Item:

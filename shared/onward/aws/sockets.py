@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import threading
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
@@ -36,11 +35,14 @@ class Sockets:
         except client.exceptions.GoneException as error:
             raise SocketGone(connection) from error
 
-    def hang_up(self, connection: str) -> None:
-        """Close a socket; one that is closed already stays so."""
+    def hang_up(self, connection: str) -> bool:
+        """Close a socket and return whether it was open; one that is closed stays so."""
         client = self._client()
-        with suppress(client.exceptions.GoneException):
+        try:
             client.delete_connection(ConnectionId=connection)
+        except client.exceptions.GoneException:
+            return False
+        return True
 
     def _client(self) -> Any:
         """Return the client, made once: the first frames may come from several threads."""

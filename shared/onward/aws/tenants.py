@@ -1,8 +1,7 @@
-"""What belongs to a tenant: its API keys, its tickets and the submit keys of its runs."""
+"""What belongs to a tenant: its tickets and the submit keys of its runs."""
 
 from __future__ import annotations
 
-import hmac
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +18,7 @@ class Holder:
     tenant: str
     subject: str
     roles: frozenset[str]
+    key_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,11 +32,14 @@ class SubmitKey:
 
 @dataclass(frozen=True, slots=True)
 class RunTicket:
-    """What a ticket is for, which run it shows, who asked for it and when it runs out."""
+    """What a ticket is for, which run it shows, by which key it was had, and when it runs out.
+
+    Without a key it is of a release that tied tickets to nothing, and opens nothing.
+    """
 
     use: str
     run_id: str
-    subject: str
+    key_id: str
     expires_at: int
 
 
@@ -47,24 +50,6 @@ class Tenants:
         """Use a boto3 DynamoDB client and the name of the `runs` table."""
         self._client = client
         self._table = table
-
-    def put_key(self, digest: str, holder: Holder) -> None:
-        """Store an API key by its SHA-256; the key itself is stored nowhere."""
-        row: Item = _key(holder.tenant, keys.KEY + digest) | {
-            "tenant": {"S": holder.tenant},
-            "subject": {"S": holder.subject},
-            "roles": {"L": [{"S": role} for role in sorted(holder.roles)]},
-            "schema": codec.SCHEMA,
-        }
-        self._client.put_item(TableName=self._table, Item=row)
-
-    def key(self, tenant: str, digest: str) -> Holder | None:
-        """Return whom a key belongs to; None when nobody issued it."""
-        row = self._item(tenant, keys.KEY + digest)
-        if row is None or not hmac.compare_digest(row["sk"]["S"], keys.KEY + digest):
-            return None
-        roles = frozenset(role["S"] for role in row["roles"]["L"])
-        return Holder(row["tenant"]["S"], row["subject"]["S"], roles)
 
     def put_run_ticket(self, tenant: str, digest: str, ticket: RunTicket) -> None:
         """Store a ticket by its SHA-256; the ticket itself is stored nowhere."""
@@ -77,7 +62,7 @@ class Tenants:
         if encoded is None:
             return None
         row = codec.plain(encoded)
-        return RunTicket(row["use"], row["run_id"], row["subject"], row["expires_at"])
+        return RunTicket(row["use"], row["run_id"], row.get("key_id", ""), row["expires_at"])
 
     def submitted(self, tenant: str, digest: str, now: float) -> SubmitKey | None:
         """Return what a submit key made; None when it is new or has run out."""

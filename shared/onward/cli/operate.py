@@ -11,6 +11,8 @@ from onward.cli.connection import connect
 from onward.cli.inputs import read_json
 from onward.cli.printing import AsJson, print_json, print_table
 
+Comment = Annotated[str, typer.Option(help="Why; the audit log keeps it.")]
+
 
 def effects(run_id: str, as_json: AsJson = False) -> None:
     """Show every action of a run that may have touched the world."""
@@ -32,24 +34,25 @@ def resolve(
         str,
         typer.Option(help="Its output, where applied: JSON or @file; without it, its receipt."),
     ] = "null",
+    comment: Comment = "",
 ) -> None:
     """Answer for a write whose outcome nobody knows; its run goes on."""
     value = read_json(result, "--result")
     with connect() as onward:
-        run = onward.resolve(run_id, step_id, outcome, value)
+        run = onward.resolve(run_id, step_id, outcome, value, comment=comment)
     Console().out(f"{run_id}  {run['status']}", highlight=False)
 
 
-def resume(run_id: str) -> None:
+def resume(run_id: str, comment: Comment = "") -> None:
     """Let a failed run go on from its checkpoints, once its cause is mended."""
     with connect() as onward:
-        run = onward.resume(run_id)
+        run = onward.resume(run_id, comment=comment)
     Console().out(f"{run_id}  {run['status']}", highlight=False)
     Console().out(f"follow it with: onward watch {run_id}", highlight=False)
 
 
 def patrol(as_json: AsJson = False) -> None:
-    """Look after every run that is due, now."""
+    """Look after every run of the tenant that is due, now."""
     with connect() as onward:
         found = onward.patrol()
     if as_json:

@@ -159,24 +159,56 @@ class Onward:
         found: dict[str, Any] = self._wire.ask("GET", f"/runs/{run_id}/effects")
         return found
 
-    def resolve(self, run_id: str, step_id: str, outcome: str, result: Any = None) -> Snapshot:
+    def resolve(
+        self, run_id: str, step_id: str, outcome: str, result: Any = None, *, comment: str = ""
+    ) -> Snapshot:
         """Answer for a write in doubt: `applied` (with its result), `not_applied` or `abandon`.
 
         Without a result the write's receipt is it, where a worker could put that down. Asked
         once: whether an answer whose reply was lost counted, the run itself shows.
         """
         path = f"/runs/{run_id}/steps/{step_id}/resolution"
-        answer = {"outcome": outcome} | ({} if result is None else {"result": result})
+        answer = {"outcome": outcome} | _remark(comment)
+        answer |= {} if result is None else {"result": result}
         run: Snapshot = self._wire.ask_once("POST", path, json=answer)
         return run
 
-    def resume(self, run_id: str) -> Snapshot:
-        """Let a failed run go on from its checkpoints."""
-        run: Snapshot = self._wire.ask_once("POST", f"/runs/{run_id}/resume", json={})
+    def resume(self, run_id: str, *, comment: str = "") -> Snapshot:
+        """Let a failed run go on from its checkpoints; the audit log keeps the comment."""
+        body = _remark(comment)
+        run: Snapshot = self._wire.ask_once("POST", f"/runs/{run_id}/resume", json=body)
         return run
 
+    def keys(self) -> list[dict[str, Any]]:
+        """Return the tenant's keys: whose, what for, last used, until when; never a key itself."""
+        found: list[dict[str, Any]] = self._wire.ask("GET", "/keys")["keys"]
+        return found
+
+    def revoke_key(self, key_id: str, *, comment: str = "", last: bool = False) -> None:
+        """Revoke a key: it is refused from now on, its sockets are closed, its tickets void.
+
+        `last` revokes it also where no other operator's key is valid. Safe to repeat.
+        """
+        params = _remark(comment) | ({"last": "true"} if last else {})
+        self._wire.once("DELETE", f"/keys/{key_id}", params=params)
+
+    def audit(self, *, since: str | None = None, limit: int = 50) -> Iterator[dict[str, Any]]:
+        """Yield what operators did, newest first, `limit` (≤ 200) a request.
+
+        `since` is the earliest time, such as `2026-11-29T10:00:00Z`.
+        """
+        params: dict[str, Any] = {"limit": min(limit, MOST_RUNS)}
+        params |= {} if since is None else {"since": since}
+        while True:
+            page = self._wire.ask("GET", "/audit", params=params)
+            yield from page["entries"]
+            token = page["next_page_token"]
+            if token is None:
+                return
+            params["page_token"] = token
+
     def patrol(self) -> dict[str, Any]:
-        """Look after every run that is due, now; safe to repeat."""
+        """Look after every run of the tenant that is due, now; safe to repeat."""
         found: dict[str, Any] = self._wire.ask("POST", "/patrol", patience=LONGEST_WAIT)
         return found
 
@@ -244,6 +276,10 @@ class Onward:
         The redirect is followed by hand: the presigned address must not be sent the API key.
         """
         return self._wire.fetch_bytes(self._wire.location(f"/artifacts/{ref}"))
+
+
+def _remark(comment: str) -> dict[str, Any]:
+    return {"comment": comment} if comment else {}
 
 
 def _page(run_id: str, after: int, wait: float) -> dict[str, Any]:

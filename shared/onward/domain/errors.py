@@ -10,10 +10,11 @@ OnwardError
 │   ├── InvalidRequest ─ InvalidPlan
 │   ├── BodyTooLarge         ├── MethodNotAllowed(allowed)
 │   ├── Unauthenticated      ├── Forbidden
-│   ├── NotFound ─ RunNotFound, ArtifactNotFound, EndpointNotFound, RouteNotFound
+│   ├── NotFound ─ RunNotFound, ArtifactNotFound, EndpointNotFound, KeyNotFound, RouteNotFound
 │   ├── IdempotencyKeyReused ├── IdempotencyInProgress
 │   ├── NotWaiting           ├── NotResumable
-│   └── CursorExpired       └── TooManyEndpoints
+│   ├── LastOperatorKey      ├── TooManyEndpoints
+│   └── CursorExpired
 └── StoreError
     ├── Conflict             the run moved since it was read: read again, decide again
     ├── Contended, NotBegun  it kept moving, or was busy, until the time was up
@@ -154,7 +155,7 @@ class BodyTooLarge(RequestError):
 
 
 class Unauthenticated(RequestError):
-    """No key, or a key that nobody issued."""
+    """No key, one that nobody issued, or one that was revoked or has expired."""
 
     code = "unauthenticated"
     status = 401
@@ -208,6 +209,19 @@ class EndpointNotFound(NotFound):
     """No endpoint of this tenant has that id."""
 
     code = "endpoint_not_found"
+
+
+class KeyNotFound(NotFound):
+    """No key of this tenant has that id."""
+
+    code = "key_not_found"
+
+
+class LastOperatorKey(RequestError):
+    """No other valid key of the tenant is an operator's; said once more, it is revoked."""
+
+    code = "last_operator_key"
+    status = 409
 
 
 class TooManyEndpoints(RequestError):

@@ -12,7 +12,6 @@ from onward.app.http.event_stream import outlasting, wants_stream
 from onward.app.http.problems import Answer, defect, known, problem
 from onward.app.http.requests import Request
 from onward.app.http.routes import OPEN, ROUTES, TICKETED
-from onward.app.keys import Doorkeeper
 from onward.app.run_tickets import redeem_run_ticket
 from onward.aws.tenants import Holder
 from onward.domain.errors import MethodNotAllowed, NotFound, OnwardError, RouteNotFound
@@ -34,7 +33,6 @@ class Api:
     def __init__(self, service: Service) -> None:
         """Build the route table; nothing is read before the first request."""
         self._service = service
-        self._doorkeeper = Doorkeeper(service.tenants, service.clock)
         self._line: Logger
         self._request_id = ""
         self._resolver = APIGatewayHttpResolver()
@@ -80,7 +78,7 @@ class Api:
         if rule in TICKETED and ticket is not None and key is None:
             holder = redeem_run_ticket(self._service, ticket, path["run_id"])
         else:
-            holder = self._doorkeeper.authenticate(key)
+            holder = self._service.door.authenticate(key)
         self._line.append_keys(tenant=holder.tenant)
         return holder
 

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from onward.app.run_request import MAX_DEADLINE, MAX_LABEL, MAX_LABELS, MAX_RETRIES, MAX_TOKENS
 from onward.app.uploads import MAX_SIZE
+from onward.aws.audit import MAX_COMMENT
 from onward.domain.limits import MAX_STEP_TIMEOUT, MAX_STEPS
 from onward.domain.protocol import Verdict
 
@@ -89,6 +90,9 @@ class Upload(Body):
     sha256: str | None = Field(default=None, pattern="^[0-9a-f]{64}$")
 
 
+_COMMENT: Any = Field(default="", max_length=MAX_COMMENT, description="For the audit log.")
+
+
 class Resolution(Body):
     """What became of a write in doubt."""
 
@@ -97,6 +101,13 @@ class Resolution(Body):
         default=None,
         description="Its tool's output where it was applied; without it, the receipt, if there.",
     )
+    comment: str = _COMMENT
+
+
+class Remark(Body):
+    """What an operator says to what they do; it is kept in the audit log."""
+
+    comment: str = _COMMENT
 
 
 class SocketTicketWish(Body):

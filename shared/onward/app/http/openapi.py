@@ -12,6 +12,7 @@ from pydantic.json_schema import models_json_schema
 from onward.app.http.answers import Problem
 from onward.app.http.event_stream import EVENT_STREAM
 from onward.app.http.operations import OPERATIONS, RUN_ID, Operation, Success
+from onward.app.http.operations_access import ACCESS_OPERATIONS
 from onward.app.http.operations_delivery import DELIVERY_OPERATIONS
 from onward.app.http.problems import PROBLEM_JSON, TITLES
 from onward.app.http.routes import OPEN, ROUTES, TICKETED
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 _JSON: Final = "application/json"
 _REFERENCE: Final = "#/components/schemas/{model}"
 _KEY, _TICKET = "key", "ticket"
-_ALL: Final = OPERATIONS | DELIVERY_OPERATIONS
+_ALL: Final = OPERATIONS | DELIVERY_OPERATIONS | ACCESS_OPERATIONS
 _ANY_TIME: Final = (429, 500, 503)
 """What any call may answer; 429 is the gateway's and in its own words."""
 
@@ -32,6 +33,7 @@ _PATHS: Final = {
     "run_id": RUN_ID,
     "step_id": "publish",
     "endpoint_id": "billing",
+    "key_id": "key_0b9c2625dc21ef05f6ad",
     "ref": "upl_0b9c2625dc21ef05f6ad4ddf47c5f203",
 }
 
@@ -99,7 +101,8 @@ def _body(operation: Operation) -> dict[str, Any]:
     either = [_refer(model) for model in operation.bodies]
     examples = {name: {"value": value} for name, value in operation.examples.items()}
     schema = either[0] if len(either) == 1 else {"oneOf": either}
-    return {"required": True, "content": {_JSON: {"schema": schema, "examples": examples}}}
+    content = {_JSON: {"schema": schema, "examples": examples}}
+    return {"required": operation.needs_body, "content": content}
 
 
 def _success(success: Success) -> dict[str, Any]:

@@ -61,6 +61,7 @@ class Operation:
     parameters: tuple[dict[str, Any], ...] = ()
     bodies: tuple[type[BaseModel], ...] = ()
     examples: dict[str, Any] = field(default_factory=dict)
+    needs_body: bool = True
 
 
 def _query(name: str, text: str, **schema: Any) -> dict[str, Any]:
@@ -195,7 +196,10 @@ OPERATIONS: Final[dict[str, Operation]] = {
     ),
     "get_effects": Operation({200: Success("The ledger.", answers.Effects)}, problems=(404,)),
     "post_resume": Operation(
-        {202: Success("The run, going on.", answers.Run, _ETAG)}, problems=(403, 404, 409)
+        {202: Success("The run, going on.", answers.Run, _ETAG)},
+        problems=(400, 403, 404, 409, 413, 422),
+        bodies=(bodies.Remark,),
+        needs_body=False,
     ),
     "post_resolution": Operation(
         {200: Success("The run, with the answer.", answers.Run, _ETAG)},
@@ -203,7 +207,12 @@ OPERATIONS: Final[dict[str, Operation]] = {
         bodies=(bodies.Resolution,),
         examples={"not_applied": {"outcome": "not_applied"}},
     ),
-    "post_patrol": Operation({200: Success("A round.", answers.Rounds)}, problems=(403,)),
+    "post_patrol": Operation(
+        {200: Success("A round.", answers.Rounds)},
+        problems=(400, 403, 413, 422),
+        bodies=(bodies.Remark,),
+        needs_body=False,
+    ),
     "get_recovery": Operation(
         {200: Success("Incidents.", answers.Recovery)},
         problems=(422,),

@@ -7,6 +7,7 @@ from typing import Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from onward.app.http import bodies
 from onward.app.http.operations import RUN_ID, Operation, Success
 from onward.app.http.routes_delivery import STATES
 
@@ -124,7 +125,10 @@ DELIVERY_OPERATIONS: Final[dict[str, Operation]] = {
         ),
     ),
     "post_redrive": Operation(
-        {202: Success("Their wake-ups are in the queue again.", Redriven)}, problems=(403,)
+        {202: Success("Their wake-ups are in the queue again.", Redriven)},
+        problems=(400, 403, 413, 422),
+        bodies=(bodies.Remark,),
+        needs_body=False,
     ),
 }
 """By the name of the route's function."""

@@ -71,6 +71,10 @@ class Request:
         """Return the caller's trace; None without one, also where its header is malformed."""
         return read_trace(self.headers.get("traceparent"), self.headers.get("tracestate"))
 
+    def said(self) -> Json:
+        """Return the JSON body of a call that needs none, or None without one."""
+        return self.body() if self.text else None
+
     def whole(self, name: str, default: int, least: int, most: int) -> int:
         """Return a query parameter that is a whole number; raises InvalidRequest."""
         return whole(self.query.get(name, str(default)), name, least, most)

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from onward.app.answer_run import resolve_step, resume_run
+from onward.app.audit import audited, comment_in
 from onward.app.http.event_stream import streamed, wants_stream
 from onward.app.http.overview import get_openapi, get_runs, get_tools, get_workflows
 from onward.app.http.problems import Answer
 from onward.app.http.requests import whole
+from onward.app.http.routes_access import ACCESS_ROUTES
 from onward.app.http.routes_delivery import DELIVERY_ROUTES
 from onward.app.keys import OPERATING, SUBMITTING, authorise
 from onward.app.list_effects import list_effects
@@ -95,6 +97,7 @@ def get_events(service: Service, holder: Holder, request: Request, run_id: str) 
         after=after,
         limit=request.whole("limit", DEFAULT_LIMIT, 1, MAX_EVENTS),
         wait=request.number("wait", MAX_WAIT if stream else 0.0, MAX_WAIT),
+        admit=lambda: service.door.admit(holder.tenant, holder.key_id),
     )
     return streamed(page) if stream else Answer(200, page)
 
@@ -124,14 +127,14 @@ def post_resolution(
 ) -> Answer:
     """Take an operator's word for a write in doubt; answer the run as it stands then."""
     authorise(holder, OPERATING)
-    resolve_step(service, holder.tenant, holder.subject, run_id, step_id, request.body())
+    resolve_step(service, holder, run_id, step_id, request.body())
     return _current(service, holder, run_id, 200)
 
 
-def post_resume(service: Service, holder: Holder, request: Request, run_id: str) -> Answer:  # noqa: ARG001 - routes are called alike
+def post_resume(service: Service, holder: Holder, request: Request, run_id: str) -> Answer:
     """Let a failed run go on; answer the run as it stands then."""
     authorise(holder, OPERATING)
-    resume_run(service, holder.tenant, holder.subject, run_id)
+    resume_run(service, holder, run_id, comment_in(request.said()))
     return _current(service, holder, run_id, 202)
 
 
@@ -140,10 +143,12 @@ def get_effects(service: Service, holder: Holder, request: Request, run_id: str)
     return Answer(200, list_effects(service, holder.tenant, run_id))
 
 
-def post_patrol(service: Service, holder: Holder, request: Request) -> Answer:  # noqa: ARG001 - routes are called alike
-    """Look after every run that is due, now; answer what was repaired."""
+def post_patrol(service: Service, holder: Holder, request: Request) -> Answer:
+    """Look after every run of the tenant that is due, now; answer what was repaired."""
     authorise(holder, OPERATING)
-    return Answer(200, service.patrol())
+    comment = comment_in(request.said())
+    service.audit.note(audited(service, holder, "patrol", comment=comment))
+    return Answer(200, service.patrol(holder.tenant))
 
 
 def get_recovery(service: Service, holder: Holder, request: Request) -> Answer:
@@ -169,6 +174,7 @@ ROUTES: Final[tuple[tuple[str, str, Callable[..., Answer]], ...]] = (
     ("GET", "/tools", get_tools),
     ("GET", OPENAPI, get_openapi),
     *DELIVERY_ROUTES,
+    *ACCESS_ROUTES,
 )
 OPEN: Final = frozenset({OPENAPI})
 """Paths that anybody may read."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from onward.app import endpoints
+from onward.app.audit import audited, comment_in
 from onward.app.http.problems import Answer
 from onward.app.keys import OPERATING, authorise
 from onward.app.read_run import find_run
@@ -73,9 +74,11 @@ def get_deliveries(service: Service, holder: Holder, request: Request) -> Answer
     return Answer(200, {"deliveries": [row for row in rows if state in {None, row["state"]}]})
 
 
-def post_redrive(service: Service, holder: Holder, request: Request) -> Answer:  # noqa: ARG001 - routes are called alike
+def post_redrive(service: Service, holder: Holder, request: Request) -> Answer:
     """Try every dead delivery again."""
     authorise(holder, OPERATING)
+    comment = comment_in(request.said())
+    service.audit.note(audited(service, holder, "deliveries.redrive", comment=comment))
     return Answer(202, {"redriven": redrive(service.downstream, holder.tenant)})
 
 
