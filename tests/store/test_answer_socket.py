@@ -4,14 +4,14 @@ import random
 from typing import Any
 
 import pytest
-from onward.app.answer_socket import Socket, answer_socket, open_socket
+from onward.app.answer_socket import Socket, answer_socket, forget_socket
 from onward.app.service import Service
 from onward.aws.cursors import MAX_RUNS, Subscription
 from onward.aws.sockets import management, reachable
 from onward.domain.protocol import Begin
 
 from tests import faults
-from tests.store.conftest import Time
+from tests.store.conftest import Time, issued
 from tests.store.listening import Sockets
 from tests.store.runs import RUN_ID, Journey, chain, journey
 
@@ -153,16 +153,21 @@ def test_a_socket_listens_to_so_many_runs(sockets: Sockets, made: Journey) -> No
     assert ["too_many_subscriptions"] == [error["code"] for error in sockets.sent["b"]]
 
 
-def test_a_closed_socket_leaves_nothing(sockets: Sockets, made: Journey, time: Time) -> None:
-    """Neither its own row nor what it listened to."""
-    open_socket(sockets.cursors, Socket("a", "acme", time.now, 1))
+def test_a_closed_socket_leaves_nothing(
+    service: Service, sockets: Sockets, made: Journey, time: Time
+) -> None:
+    """Neither its own rows nor what it listened to."""
+    _, key_id = issued(service, "acme", "submitter")
+    socket = Socket("a", "acme", time.now, 1, key_id)
+    assert sockets.open("a", key_id)
     sockets.say("a", "subscribe")
     sockets.say("b", "subscribe")
     assert [RUN_ID] == sockets.cursors.runs("a")
-    sockets.cursors.disconnect("a")
-    sockets.cursors.disconnect("a")
+    for _ in range(2):
+        forget_socket(sockets.cursors, sockets.held, socket)
 
     assert [] == sockets.cursors.runs("a")
+    assert [] == sockets.held.of("acme", key_id)
     held = sockets.cursors.subscriptions(RUN_ID, time.now)
     assert ["b"] == [subscription.connection for subscription in held]
 

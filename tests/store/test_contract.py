@@ -26,9 +26,16 @@ from tests.store.runs import RUN_ID, chain, journey
 SEED = int(os.environ.get("ONWARD_SEED", randbits(32)))
 EXAMPLES = 40
 PLAIN = re.compile(r"[A-Za-z0-9_-]+")
-PARTLY_DESCRIBED = {"GET /runs", "POST /runs", "POST /uploads", "PUT /endpoints/{endpoint_id}"}
+PARTLY_DESCRIBED = {
+    "GET /runs",
+    "POST /runs",
+    "GET /runs/{run_id}/events",
+    "GET /audit",
+    "POST /uploads",
+    "PUT /endpoints/{endpoint_id}",
+}
 """What they take is not all JSON Schema can say: known tools, acyclic plans, tokens, file names,
-addresses that are there."""
+addresses that are there, positions that a log has."""
 
 
 @dataclass

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import TYPE_CHECKING, Any
 
 import boto3
 import pytest
 from moto import mock_aws
 from onward.app.keys import Doorkeeper
+from onward.aws.api_keys import ApiKeys
 from onward.aws.clients import client
-from onward.aws.tenants import Tenants
+from onward.aws.codec import iso
 from onward.cli import app
 from onward.domain.errors import Unauthenticated
 from typer.testing import CliRunner, Result
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-TABLE = "runs"
+TABLE = "access"
 
 
 @pytest.fixture
@@ -52,7 +54,7 @@ def key(*arguments: str) -> Result:
 def test_the_printed_key_opens_the_door(dynamodb: Any) -> None:
     """What is printed is what the API accepts, for that tenant and those roles; nothing else is."""
     done = key("--table", TABLE, "--tenant", "acme", "--role", "operator", "--role", "approver:it")
-    door = Doorkeeper(Tenants(dynamodb, TABLE), lambda: 0.0)
+    door = Doorkeeper(ApiKeys(dynamodb, TABLE), lambda: 0.0)
 
     assert done.exit_code == 0
     text = done.stdout.strip()
@@ -69,7 +71,32 @@ def test_as_json_it_says_what_the_key_is_for(dynamodb: Any) -> None:
     (line,) = done.stdout.splitlines()
     issued = json.loads(line)
     assert issued.pop("api_key").startswith("ow_acme_")
-    assert issued == {"tenant": "acme", "subject": "ci", "roles": ["submitter"]}
+    (row,) = dynamodb.scan(TableName=TABLE)["Items"]
+    assert issued.pop("id") == row["sk"]["S"]
+    assert issued == {"tenant": "acme", "subject": "ci", "roles": ["submitter"], "expires_at": None}
+
+
+def test_a_key_may_end(dynamodb: Any) -> None:
+    """In minutes, hours or days; its row says when, and leaves a month later."""
+    before = time.time()
+    done = key("--table", TABLE, "--tenant", "acme", "--expires", "30d", "--json")
+
+    issued = json.loads(done.stdout)
+    (row,) = dynamodb.scan(TableName=TABLE)["Items"]
+    until = float(row["valid_until"]["N"])
+    assert before + 30 * 86_400 <= until <= time.time() + 30 * 86_400
+    assert issued["expires_at"] == iso(until)
+    assert int(row["expires_at"]["N"]) == int(until) + 30 * 86_400
+
+
+@pytest.mark.parametrize("span", ["", "0d", "30", "-1d", "d", "99999d", "1y", "1 d"])
+def test_a_span_that_is_none_is_wrong_use(dynamodb: Any, span: str) -> None:
+    """Exit code 2, and no key that never ends instead."""
+    done = key("--table", TABLE, "--tenant", "acme", "--expires", span)
+
+    assert done.exit_code == 2
+    assert "30d" in done.stderr
+    assert dynamodb.scan(TableName=TABLE)["Count"] == 0
 
 
 @pytest.mark.parametrize("wrong", [("Acme", "submitter"), ("acme", "king")])

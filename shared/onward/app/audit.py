@@ -45,8 +45,6 @@ def audited(
 
 def comment_in(body: Json) -> str:
     """Return the `comment` of a body that has nothing else; raises InvalidRequest."""
-    if body is None:
-        return ""
     if not isinstance(body, dict):
         raise InvalidRequest("the body is a JSON object", (Fault("", "not an object"),))
     extra = sorted(body.keys() - {"comment"})

@@ -72,8 +72,8 @@ class Request:
         return read_trace(self.headers.get("traceparent"), self.headers.get("tracestate"))
 
     def said(self) -> Json:
-        """Return the JSON body of a call that needs none, or None without one."""
-        return self.body() if self.text else None
+        """Return the JSON body of a call that needs none, an empty object without one."""
+        return self.body() if self.text else {}
 
     def whole(self, name: str, default: int, least: int, most: int) -> int:
         """Return a query parameter that is a whole number; raises InvalidRequest."""
