@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 from onward.app.deliver import MARGIN, WakeUp, deliver
 from onward.app.endpoints import rotate_secret
-from onward.app.post_event import retry_after
 from onward.domain.delivery import SyncStatus
 
 from infra.local.subscriber import Subscriber, Told
@@ -164,24 +163,6 @@ def test_a_wish_to_wait_is_honoured(here: World, hook: Subscriber) -> None:
     assert 1 == len(hook.arrivals)
     here.time.now += 61
     assert here.deliver(3) is None
-
-
-@pytest.mark.parametrize(
-    ("header", "seconds"),
-    [
-        ("90", 90.0),
-        ("", 0.0),
-        ("soon", 0.0),
-        ("-5", 0.0),
-        ("99999999", 3600.0),
-        ("Sat, 29 Nov 2025 21:01:30 GMT", 90.0),
-        ("Sat, 29 Nov 2025 20:00:00 GMT", 0.0),
-        ("Sat, 29 Nov 2025 21:01:30 +99999999999999", 0.0),
-    ],
-)
-def test_a_wish_is_read_as_seconds_or_date(header: str, seconds: float) -> None:
-    """RFC 9110, 10.2.3; what makes no sense is no wish, and none is longer than an hour."""
-    assert seconds == retry_after(header, 1_764_450_000.0)
 
 
 def test_a_redirect_is_not_followed(here: World, hook: Subscriber) -> None:

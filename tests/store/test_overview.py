@@ -1,8 +1,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from typing import Any
+from typing import Annotated, Any
 
 import jsonschema_rs
 import pytest
@@ -12,7 +11,7 @@ from onward.app.http.routes import ROUTES
 from onward.app.service import Service
 from onward.sdk import Step, StepContext, Workflow, ref, tool
 from onward.sdk.catalogue import Catalogue, load_catalogue
-from pydantic import BaseModel
+from pydantic import BaseModel, PlainValidator
 
 from tests.store.caller import Caller, Said, Word
 from tests.store.conftest import caller
@@ -66,9 +65,13 @@ def count(ctx: StepContext, request: Word) -> Said:
     return Said(text=request.text)
 
 
+class Odd(str):
+    __slots__ = ()
+
+
 @tool(effect="read")
-def odd(ctx: StepContext, request: Word) -> Callable[[], None]:
-    return lambda: None
+def odd(ctx: StepContext, request: Word) -> Annotated[Odd, PlainValidator(Odd)]:
+    return Odd(request.text)
 
 
 def test_the_result_of_a_fan_out_is_a_list() -> None:

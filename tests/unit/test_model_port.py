@@ -156,7 +156,7 @@ def test_throttling_says_when_to_come_back(bedrock: Bedrock) -> None:
     with pytest.raises(RateLimited) as refused:
         ask(asking())
 
-    assert 17.0 == classify(refused.value, writes=False).retry_after
+    assert 17.0 == classify(refused.value, writes=False, now=0.0).retry_after
 
 
 def test_a_model_that_does_not_answer_in_time_is_transient(bedrock: Bedrock) -> None:

@@ -223,8 +223,8 @@ def test_a_step_is_told_kind_line_message_and_last_words() -> None:
         "the code failed (raised, line 3): ZeroDivisionError: division by zero; printed: …at row 0"
     )
     assert ("code_failed", False) == (
-        classify(error, writes=False).code,
-        classify(error, writes=False).retryable,
+        classify(error, writes=False, now=0.0).code,
+        classify(error, writes=False, now=0.0).retryable,
     )
 
 
@@ -267,4 +267,4 @@ def test_an_interpreter_that_cannot_be_started_is_not_the_codes_fault(
 
     with pytest.raises(SandboxUnavailable) as refused:
         cell.run(Job(body("return 1")))
-    assert classify(refused.value, writes=False).retryable
+    assert classify(refused.value, writes=False, now=0.0).retryable

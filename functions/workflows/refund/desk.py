@@ -131,7 +131,7 @@ def _refusal(error: HTTPError) -> StepError | HTTPError:
     """Return what a refusal means; other answers leave the outcome open."""
     text = f"the receiver answered {error.code}: {error.read(200).decode(errors='replace')}"
     if error.code == HTTPStatus.TOO_MANY_REQUESTS:
-        return RateLimited(text, retry_after=_seconds(error.headers.get("Retry-After", "")))
+        return RateLimited(text, retry_after=error.headers.get("Retry-After", ""))
     if error.code == HTTPStatus.LOCKED:
         return Transient(text)
     if error.code in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}:
@@ -139,11 +139,3 @@ def _refusal(error: HTTPError) -> StepError | HTTPError:
     if error.code < HTTPStatus.INTERNAL_SERVER_ERROR:
         return InvalidInput(text)
     return error
-
-
-def _seconds(asked: str) -> float:
-    """Return a Retry-After in seconds; its other form, a date, counts as none."""
-    try:
-        return max(0.0, float(asked))
-    except ValueError:
-        return 0.0

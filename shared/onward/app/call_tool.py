@@ -85,7 +85,7 @@ def _returned(call: Call) -> Json:
 
     value = load(call.drive.blobs(call.view.run.tenant), call.step.input)
     tool = load_tool(call.planned.entry)
-    request = tool.input_model.model_validate(value)
+    request = tool.request(value)
     version = action_version(call.planned.tool, value)
     call.context.idempotency_key = f"{call.context.run_id}/{call.step.step_id}/{version}"
     run = _write if call.planned.policy.writes else _run

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Final
 
 from standardwebhooks import Webhook
@@ -12,6 +11,7 @@ from standardwebhooks import Webhook
 from onward.app.replay_events import cloud_event
 from onward.aws.codec import dumps
 from onward.aws.webhooks import NoAnswer, TimedOut
+from onward.domain.retry_after import retry_after
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -74,22 +74,11 @@ def signature(endpoint: Endpoint, webhook_id: str, body: str, now: float) -> dic
     }
 
 
-def retry_after(header: str, now: float) -> float:
-    """Return what a `Retry-After` asks for in seconds, 0 for none (RFC 9110, 10.2.3)."""
-    text = header.strip()
-    if text.isascii() and text.isdigit():
-        return min(LONGEST_WISH, float(text[:9]))
-    try:
-        return min(LONGEST_WISH, max(0.0, parsedate_to_datetime(text).timestamp() - now))
-    except (ValueError, TypeError, OverflowError):
-        return 0.0
-
-
 def _judge(reply: Reply, now: float) -> Missed | None:
     """Read an answer: 2xx is an acknowledgement, and nothing else is."""
     if reply.status in _OK:
         return None
     if reply.status in _REDIRECTS:
         return Missed(f"answered {reply.status}; redirects are not followed")
-    wait = retry_after(reply.headers.get("retry-after", ""), now)
+    wait = retry_after(reply.headers.get("retry-after", ""), now, LONGEST_WISH)
     return Missed(f"answered {reply.status}", wait, gone=reply.status == _GONE)

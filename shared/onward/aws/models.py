@@ -145,7 +145,7 @@ def _explained(error: Any, name: str) -> StepError:
     said = f"{name}: {told.get('Message') or told['Code']}"
     meta = error.response.get("ResponseMetadata", {})
     if told["Code"] in _THROTTLED:
-        return RateLimited(said, _seconds(meta.get("HTTPHeaders", {}).get("retry-after", "")))
+        return RateLimited(said, meta.get("HTTPHeaders", {}).get("retry-after", ""))
     if told["Code"] in _DENIED:
         return PermissionDenied(said)
     if told["Code"] in _PASSING or meta.get("HTTPStatusCode", 0) >= _SERVER_ERROR:
@@ -170,8 +170,3 @@ def _unanswered(error: Exception, name: str) -> StepError:
         return PermissionDenied(said)
     passing = isinstance(error, HTTPClientError | Unconnected)
     return Transient(said) if passing else InvalidInput(said)
-
-
-def _seconds(header: str) -> float:
-    """Return Retry-After in seconds; its other form, a date, counts as none."""
-    return float(header) if header.isdecimal() else 0.0

@@ -4,7 +4,7 @@ OnwardError
 ├── StepError                what a tool may raise, or what its errors are classified into
 │   ├── Transient ─ RateLimited(retry_after), SandboxUnavailable
 │   ├── InvalidInput ─ CodeFailed(kind, line, stdout)
-│   ├── PermissionDenied
+│   ├── PermissionDenied     ├── InvalidOutput
 │   ├── Fatal                └── OutcomeUnknown
 ├── RequestError             what the HTTP API answers
 │   ├── InvalidRequest ─ InvalidPlan
@@ -62,12 +62,16 @@ class Transient(StepError):
 
 
 class RateLimited(Transient):
-    """Worth trying again, not before `retry_after` seconds have passed."""
+    """Worth trying again, not before what `retry_after` asks for, a day at most.
+
+    In seconds, 0 for nothing; or the text of a `Retry-After` header (RFC 9110, 10.2.3), which may
+    be a date.
+    """
 
     code = "rate_limited"
 
-    def __init__(self, message: str = "rate limited", retry_after: float = 0.0) -> None:
-        """Keep the provider's wish; seconds, 0 when it named none."""
+    def __init__(self, message: str = "rate limited", retry_after: float | str = 0.0) -> None:
+        """Keep the provider's wish."""
         super().__init__(message)
         self.retry_after = retry_after
 
@@ -114,6 +118,15 @@ class Fatal(StepError):
     """The tool says that no retry can help."""
 
     code = "fatal"
+
+
+class InvalidOutput(StepError):
+    """What the tool returned cannot be kept as what it declares; calling it again cannot help.
+
+    Raised by Onward, not by tools. A write that returned was applied all the same.
+    """
+
+    code = "invalid_output"
 
 
 class OutcomeUnknown(StepError):

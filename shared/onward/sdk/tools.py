@@ -9,18 +9,23 @@ raised after.
 
 from __future__ import annotations
 
+import inspect
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from inspect import get_annotations, signature
-from typing import TYPE_CHECKING, Any, Final, Literal, cast
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from pydantic import BaseModel, TypeAdapter
 
+from onward.domain.errors import Fatal, OutcomeUnknown
 from onward.domain.limits import MAX_STEP_TIMEOUT
 from onward.domain.model import Policy
 from onward.domain.plan import ToolSpec
+from onward.sdk.declared import unwritable
+from onward.sdk.kept import kept, readable
 from onward.sdk.probe import Applied, NotApplied, Unsure
 
 if TYPE_CHECKING:
@@ -59,7 +64,8 @@ class Tool:
         expands: bool,
         probe: Probe | None,
     ) -> None:
-        """Check the signature `(ctx, request: Model) -> Model`."""
+        """Check the signature `(ctx, request: Model) -> Model`; raises ToolRefused."""
+        _refuse_function(name, function, probe)
         self.function = function
         self.probe = probe
         self.name = name
@@ -68,10 +74,22 @@ class Tool:
         self.entry = f"{function.__module__}:{function.__qualname__}"
         if len(signature(function).parameters) != _PARAMETERS:
             raise ToolRefused(f"tool {name}: takes (ctx, request), nothing else")
+        with suppress(NameError):  # a type that its module defines further down: see `spec`
+            self._check_types()
 
     def __call__(self, ctx: StepContext, request: BaseModel) -> Any:
-        """Run the function; its output is whatever the function declares."""
-        return self.function(ctx, request)
+        """Run the function; its output is whatever the function declares.
+
+        Raises Fatal, or OutcomeUnknown for a write, when the function left its work to an event
+        loop that nobody runs.
+        """
+        returned = self.function(ctx, request)
+        if not (inspect.isawaitable(returned) or inspect.isasyncgen(returned)):
+            return returned
+        if inspect.iscoroutine(returned):
+            returned.close()
+        wrong = OutcomeUnknown if self.policy.writes else Fatal
+        raise wrong(f"{self.name} returned a {type(returned).__name__}, which nobody awaits")
 
     @cached_property
     def input_model(self) -> type[BaseModel]:
@@ -87,9 +105,15 @@ class Tool:
         """The type that checkpoints of this tool are decoded into."""
         return TypeAdapter(self._annotation("return"))
 
+    def request(self, value: Json) -> BaseModel:
+        """Decode a step's resolved input; raises a ValidationError of Pydantic's."""
+        found: BaseModel = readable(TypeAdapter(self.input_model), value)
+        return found
+
     @property
     def spec(self) -> ToolSpec:
         """What plans are validated against."""
+        self._check_types()
         fields = self.input_model.model_fields
         names = {field.alias or name for name, field in fields.items()}
         open_ended = self.input_model.model_config.get("extra") == "allow"
@@ -105,10 +129,18 @@ class Tool:
         )
 
     def round_trip(self, value: Any) -> Json:
-        """Encode an output and decode it again, so that the first run sees what a replay sees."""
-        text = self.output.dump_json(value)
-        again = self.output.validate_json(text)
-        return cast("Json", self.output.dump_python(again, mode="json"))
+        """Encode an output and decode it again, so that the first run sees what a replay sees.
+
+        Raises InvalidOutput, by place, for what does not come back as it went in.
+        """
+        return kept(self.output, value)
+
+    def _check_types(self) -> None:
+        """Refuse types of input and output by name; NameError: one is not defined yet."""
+        declared = self._annotation("return")
+        for why in unwritable(declared, getattr(declared, "__name__", "what it returns")):
+            raise ToolRefused(f"tool {self.name}: {why}")
+        _ = self.input_model
 
     def _annotation(self, name: str) -> Any:
         annotations = get_annotations(self.function)
@@ -162,6 +194,19 @@ def tool(  # noqa: PLR0913 - one keyword a policy
         return Tool(function, label, policy, expands=expands, probe=probe)
 
     return register
+
+
+def _refuse_function(label: str, function: Callable[..., Any], probe: Probe | None) -> None:
+    """Refuse what only an event loop or an iteration would run: a call of it does nothing."""
+    if not inspect.isfunction(function):
+        raise ToolRefused(f"tool {label}: a tool is a function, not a {type(function).__name__}")
+    for each, what in ((function, ""), (probe, "its probe ")):
+        called = each.func if isinstance(each, partial) else each
+        for one in (called, getattr(called, "__call__", None)):  # noqa: B004 - of an instance
+            if inspect.iscoroutinefunction(one) or inspect.isasyncgenfunction(one):
+                raise ToolRefused(f"tool {label}: {what}is async, and nothing awaits it here")
+            if inspect.isgeneratorfunction(one):
+                raise ToolRefused(f"tool {label}: {what}is a generator; return a list")
 
 
 def _refuse_contradictions(

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from onward.domain.errors import Fault, InvalidPlan, InvalidRequest
+from onward.domain.errors import Fault, InvalidOutput, InvalidPlan, InvalidRequest
 from onward.domain.limits import MAX_STEPS
 from onward.domain.plan import Extending, compile_plan
+from onward.domain.template import escaped
+from onward.sdk.declared import unwritable
+from onward.sdk.kept import kept, readable
+from onward.sdk.tools import ToolRefused
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -60,12 +64,20 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Workflow:
-    """A named plan with a typed input. A run's result is the output of the last step."""
+    """A named plan with a typed input. A run's result is the output of the last step.
+
+    Raises ToolRefused for an input with a field that JSON cannot carry, as a secret.
+    """
 
     name: str
     version: int
     input: type[BaseModel]
     steps: Sequence[Step]
+
+    def __post_init__(self) -> None:
+        """Check the input as a tool's output is: it is kept with the run."""
+        for why in unwritable(self.input, self.input.__name__):
+            raise ToolRefused(f"workflow {self.name}: {why}")
 
     def document(self) -> dict[str, Json]:
         """Return the plan document."""
@@ -97,12 +109,12 @@ def plan_faults(
 def checked(kind: TypeAdapter[Any], value: Json, pointer: str) -> Json:
     """Validate JSON against a type; raises InvalidRequest with a pointer for each fault."""
     try:
-        decoded = kind.validate_python(value)
-        return cast("Json", kind.dump_python(decoded, mode="json", by_alias=True))
+        return kept(kind, readable(kind, value))
     except ValidationError as error:
         faults = tuple(
-            Fault("/".join([pointer, *map(str, item["loc"])]), item["msg"])
+            Fault("/".join([pointer, *map(escaped, map(str, item["loc"]))]), item["msg"])
             for item in error.errors(include_url=False)
         )
-        message = "; ".join(f"{fault.pointer}: {fault.message}" for fault in faults)
-        raise InvalidRequest(message, faults) from error
+    except InvalidOutput as error:
+        faults = (Fault(pointer, str(error)),)
+    raise InvalidRequest("; ".join(f"{f.pointer}: {f.message}" for f in faults), faults)
