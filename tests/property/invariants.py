@@ -159,6 +159,7 @@ def _check_effect(old: Effect | None, new: Effect) -> None:
 def _check_no_guess(row: Step, effect: Effect) -> None:
     """An action whose outcome nobody knows is not behind a step that says it ended (G4)."""
     assert effect.fence >= row.fence
+    assert row.output is None or row.output.refused is None
     if effect.unknown_since is not None:
         assert row.status not in REST or abandoned(row)
     if effect.state is EffectState.UNKNOWN:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from onward.domain.effects import EffectState
 from onward.domain.model import MAIN_LANE, RunStatus, StepStatus
 from onward.domain.protocol import AttemptClosed, Begin, Complete, Recover, Report, Restart, Settle
 
@@ -278,7 +279,11 @@ class DriverAndWorkers(RuleBasedStateMachine):
             row = sim.store.steps[step_id]
             if row.status is StepStatus.SUCCEEDED:
                 assert sim.receiver.effects[step_id] == 1, f"{step_id} did not happen"
-            if row.status in PAST or not self.touched(step_id):
+            if effect.state is EffectState.APPLIED:
+                assert sim.receiver.effects[step_id] == 1, f"{step_id} did not happen"
+            if EffectState.APPLIED is effect.state or row.status in PAST:
+                continue
+            if not self.touched(step_id):
                 continue
             assert row.status not in GIVEN_UP or abandoned(row)
             sending = step_id in sim.run.open and effect.sent_fence == row.fence

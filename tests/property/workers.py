@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from onward.domain.errors import Conflict
@@ -28,6 +28,8 @@ FAILURES: Final = {
     "unknown": Failure("outcome_unknown", "timed out"),
 }
 
+UNKEPT: Final = "returns what cannot be kept"
+
 ACTS = [
     "marks",
     "sends",
@@ -40,6 +42,7 @@ ACTS = [
     "commits what it decided",
     "reports",
     "ok",
+    UNKEPT,
     "unknown",
     *FAILURES,
 ]
@@ -158,7 +161,7 @@ class Process:
     def carry_out(self, sim: Simulation, result: str, jitter: float) -> Command | None:
         """Run the tool and return what there is to commit; None: nothing can be said."""
         step_id, fence = self.decision.step_id, self.decision.fence
-        if result != "ok" and not self.applied and not self._landed:
+        if result not in {"ok", UNKEPT} and not self.applied and not self._landed:
             if result == "unknown" and not self._doubtful(sim) and not self.send(sim):
                 return None
             if result != "unknown" and self.request is not None:
@@ -172,6 +175,10 @@ class Process:
         if self.request is not None and not self.request.answer:
             return None  # rejected for a lower fence: this attempt was taken over
         output = payload(f"{step_id}#{fence}")
+        if result == UNKEPT and not self.policy.writes:
+            return Fail(step_id, fence, FAILURES["invalid"], jitter, Usage(3, 4), self.started)
+        if result == UNKEPT:
+            output = replace(output, refused="a secret")
         return Complete(step_id, fence, output, Usage(3, 4), self.started, self.applied)
 
     def commit(self, sim: Simulation, command: Command) -> Decision | None:

@@ -20,6 +20,7 @@ TOOLS = {
     name: ToolSpec(name, f"{_SCRIPTED}:{name}", policy, expands=name in {"expand", "dig"})
     for name, policy in {
         "read": Policy(),
+        "watched": Policy(),
         "expand": Policy(),
         "dig": Policy(),
         "native": Policy(effect="write", idempotency="native"),

@@ -7,12 +7,17 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
+from onward.app.call_tool import WorkerDied
 from onward.sdk import Applied, NotApplied, StepContext, tool
 from pydantic import BaseModel
 
 
-class Died(BaseException):
+class Died(WorkerDied):
     """The worker's process ended here; nothing catches it."""
+
+
+class Returns(Exception):
+    """What the tool returns instead of its input."""
 
 
 class Value(BaseModel):
@@ -22,6 +27,9 @@ class Value(BaseModel):
 SCRIPT: dict[str, list[Callable[[], object]]] = {}
 """By step id: what happens in its next attempts before the tool returns its input."""
 
+KEPT: list[Any] = []
+"""What an attempt kept for its test."""
+
 CALLS: Counter[str] = Counter()
 """By idempotency key: how often a tool was really called."""
 
@@ -29,13 +37,14 @@ CALLS: Counter[str] = Counter()
 def forget() -> None:
     SCRIPT.clear()
     CALLS.clear()
+    KEPT.clear()
 
 
 def dies() -> None:
     raise Died
 
 
-def raises(error: Exception) -> Callable[[], object]:
+def raises(error: BaseException) -> Callable[[], object]:
     def fail() -> None:
         raise error
 
@@ -46,14 +55,25 @@ def _act(ctx: StepContext, request: Value) -> Value:
     CALLS[ctx.idempotency_key] += 1
     ctx.usage(3, 4)
     script = SCRIPT.get(ctx.step_id)
-    if script:
-        script.pop(0)()
+    try:
+        if script:
+            script.pop(0)()
+    except Returns as told:
+        return Value.model_construct(value=told.args[0])
     return request
 
 
 @tool(effect="read")
 def read(ctx: StepContext, request: Value) -> Value:
     return _act(ctx, request)
+
+
+@tool(effect="read")
+def watched(ctx: StepContext, request: Value) -> Value:
+    """Do with its context what the test wrote down."""
+    act: Any = SCRIPT[ctx.step_id].pop(0)
+    act(ctx)
+    return request
 
 
 @tool(effect="write", idempotency="native")

@@ -96,7 +96,8 @@ def _result(
     given, result = "result" in body, body.get("result")
     rows = service.reader.rows(run_id, steps=[step_id], effects=[step_id])
     row, effect = rows.steps[step_id], rows.effects[step_id]
-    if not given and effect is not None and effect.receipt is not None:
+    receipt = None if effect is None else effect.receipt
+    if not given and receipt is not None and receipt.refused is None:
         return None
     if row is not None:
         planned = service.reader.rows(run_id, plan=[row.plan_key]).plan[row.plan_key]

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from onward.app.checkpoints import action_version, keep, load
-from onward.app.classify import classify
+from onward.app.classify import MESSAGE_CHARACTERS, classify
 from onward.app.extend_plan import extend_plan
 from onward.app.keep_trying import keep_trying
 from onward.aws import codec
-from onward.domain.errors import Conflict, Fatal, OutcomeUnknown
-from onward.domain.limits import SHORT_DELAY
+            failure=classify(error, writes=call.sends, now=call.drive.clock()),
+            called=not isinstance(error, AskedTooEarly),
 from onward.domain.machine.ledger import proven
 from onward.domain.protocol import AttemptClosed, Complete, Fail
 
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from onward.sdk.tools import Tool
 
 
-class AskedTooEarly(OutcomeUnknown):
-    """An attempt was opened to ask a receiver that can't know yet; it is opened again later."""
+            failure=classify(error, writes=call.sends, now=call.drive.clock()),
+            called=not isinstance(error, AskedTooEarly),
 
 
 @dataclass(slots=True)
@@ -47,23 +47,27 @@ class Call:
     sends: bool = False
     reconciled: bool = False
     extension: Extension | None = None
+    refused: str | None = None
 
 
 def call_tool(call: Call) -> Complete | Fail:
     """Call the tool and turn whatever it does into a command.
+
+    A write that returned was applied, also where its result cannot be kept: then its receipt says
+    why, and shows what there is.
 
     Raises AttemptClosed when the attempt was taken over before it sent its write.
     """
     step, started_at = call.step, call.drive.clock()
     try:
         output = _kept(call, _returned(call))
-    except AttemptClosed:
+    except (AttemptClosed, WorkerDied):
         raise
-    except Exception as error:  # noqa: BLE001 - a tool is the outside
+    except BaseException as error:  # noqa: BLE001 - a tool is the outside; it may call sys.exit
         return Fail(
             step_id=step.step_id,
             fence=step.fence,
-            failure=classify(error, writes=call.sends),
+            failure=classify(error, writes=call.sends, now=call.drive.clock()),
             called=not isinstance(error, AskedTooEarly),
             jitter=call.drive.chance(),
             usage=call.context.spent,
@@ -72,7 +76,7 @@ def call_tool(call: Call) -> Complete | Fail:
     return Complete(
         step_id=step.step_id,
         fence=step.fence,
-        output=output,
+        output=output if call.refused is None else replace(output, refused=call.refused),
         usage=call.context.spent,
         started_at=started_at,
         reconciled=call.reconciled,
@@ -113,7 +117,7 @@ def _kept(call: Call, returned: Json) -> Payload:
 
 
 def _run(call: Call, tool: Tool, request: BaseModel) -> Json:
-    return _round_trip(tool, tool(call.context, request))
+    return _round_trip(call, tool, tool(call.context, request))
 
 
 def _write(call: Call, tool: Tool, request: BaseModel) -> Json:
@@ -123,7 +127,7 @@ def _write(call: Call, tool: Tool, request: BaseModel) -> Json:
         _mark(call, proof=None)
         return _run(call, tool, request)
     if doubtful.receipt is not None:
-        call.reconciled = True
+        call.reconciled, call.refused = True, doubtful.receipt.refused
         return load(call.drive.blobs(call.view.run.tenant), doubtful.receipt)
     call.context.idempotency_key = doubtful.key
     _wait_until_quiet(call, doubtful)
@@ -171,7 +175,7 @@ def _ask(call: Call, tool: Tool, request: BaseModel) -> tuple[Json] | None:
         raise OutcomeUnknown(f"{tool.name} has no probe in this version")
     found = tool.probe(call.context, request)
     if isinstance(found, Applied):
-        return (_round_trip(tool, found.receipt),)
+        return (_round_trip(call, tool, found.receipt),)
     if isinstance(found, NotApplied):
         return None
     raise OutcomeUnknown(getattr(found, "reason", "the probe said nothing"))
@@ -191,10 +195,15 @@ def _mark(call: Call, proof: tuple[str, int] | None) -> None:
     call.sends = True
 
 
-def _round_trip(tool: Tool, returned: object) -> Json:
-    """Return an output as a replay would see it."""
+def _round_trip(call: Call, tool: Tool, returned: object) -> Json:
+    """Return an output as a replay would see it; of a write's, at least what a person can see."""
+    from onward.sdk.kept import salvaged
+
     try:
         return tool.round_trip(returned)
-    except ValueError as error:
-        wrong = OutcomeUnknown if tool.policy.writes else Fatal
-        raise wrong(f"{tool.name} returned something else than it declares: {error}") from error
+    except InvalidOutput as error:
+        why = f"{tool.name} returned what cannot be kept: {error}"
+        if not call.planned.policy.writes:
+            raise InvalidOutput(why) from error
+        call.refused = why[:MESSAGE_CHARACTERS]
+        return salvaged(returned)

@@ -146,7 +146,7 @@ def _fitted(
             drive, until, lambda: extend_plan(drive, run.run_id, step, output, tools)
         )
     except InvalidInput as error:
-        failure = classify(error, writes=False)
+        failure = classify(error, writes=False, now=drive.clock())
         return Fail(step.step_id, step.fence, failure, 0.0, command.usage, command.started_at)
     return replace(command, extension=extension)
 

@@ -34,4 +34,5 @@ def _shown(effect: Effect) -> dict[str, Any]:
         "unknown_since": None if effect.unknown_since is None else iso(effect.unknown_since),
         "receipt_ref": None if receipt is None else receipt.ref,
         "receipt": None if receipt is None else receipt.text,
+        "receipt_refused": None if receipt is None else receipt.refused,
     }

@@ -94,14 +94,15 @@ def payload_item(name: str, payload: Payload) -> Item:
 def _payload(name: str, payload: Payload | None) -> dict[str, object]:
     if payload is None:
         return {}
-    return {name: payload.text, f"{name}_ref": payload.ref}
+    at_rest: dict[str, object] = {name: payload.text, f"{name}_ref": payload.ref}
+    return at_rest | {f"{name}_refused": payload.refused}
 
 
 def read_payload(name: str, row: dict[str, Any]) -> Payload | None:
     """Decode one payload; None when the row has none under the name."""
     if name not in row and f"{name}_ref" not in row:
         return None
-    return Payload(row.get(name), row.get(f"{name}_ref"))
+    return Payload(row.get(name), row.get(f"{name}_ref"), row.get(f"{name}_refused"))
 
 
 def optional(row: dict[str, Any], name: str, decode: Callable[[Any], Any]) -> Any:

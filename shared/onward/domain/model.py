@@ -62,10 +62,15 @@ class StepStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Payload:
-    """A JSON value at rest: its text, or the reference of the blob that holds it."""
+    """A JSON value at rest: its text, or the reference of the blob that holds it.
+
+    `refused`: why a receipt cannot be its step's output. It shows what a tool returned as far as
+    JSON carries that, to people; no step is ever given it.
+    """
 
     text: str | None = None
     ref: str | None = None
+    refused: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
-from onward.domain.errors import Fatal
+from onward.domain.errors import Fatal, InvalidInput
+from onward.domain.limits import MAX_MESSAGE
 from onward.domain.model import Usage, attempt_id
+from onward.domain.text import plain
 from onward.sandbox.job import MEMORY, TIMEOUT
 
 if TYPE_CHECKING:
@@ -15,6 +18,18 @@ if TYPE_CHECKING:
     from onward.domain.model import Json
     from onward.sdk.artifact import Artifact
     from onward.sdk.conversation import Model
+
+
+MAX_NAME: Final = 255
+"""Bytes of an artifact's name, as file systems have it; S3 takes 2 KB, percent-encoded."""
+
+MOST_TOKENS: Final = 10**12
+"""Tokens of one call that are believed; a run's budget goes as far."""
+
+_MEDIA_TYPE: Final = re.compile(
+    r"[\w!#$&^.+-]{1,127}/[\w!#$&^.+-]{1,127}(; ?[\w.-]+=([\w.:+/-]+|\"[\w .:+/-]*\"))*", re.ASCII
+)
+"""RFC 9110, 8.3.1, without what nobody uses."""
 
 
 class Artifacts(Protocol):
@@ -114,17 +129,23 @@ class StepContext:
         return max(0.0, self.deadline - self.clock())
 
     def progress(self, fraction: float, note: str = "") -> None:
-        """Tell watchers how far this attempt is (0 to 1); at most one event a second."""
+        """Tell watchers how far this attempt is (0 to 1); at most one event a second.
+
+        What is no such number counts as the nearest one, NaN as 0: it costs no step.
+        """
         now = self.clock()
         if now - self._reported_at >= 1.0:
             self._reported_at = now
-            self.report(min(1.0, max(0.0, fraction)), note)
+            self.report(_share(fraction), plain(note, MAX_MESSAGE))
 
     def usage(self, input_tokens: int, output_tokens: int, model: str = "") -> None:
-        """Add what a model call cost; it is committed with the attempt's outcome."""
-        self.spent += Usage(input_tokens, output_tokens)
+        """Add what a model call cost; it is committed with the attempt's outcome.
+
+        What is no number of tokens counts as none: a bill that makes no sense costs no step.
+        """
+        self.spent += Usage(_tokens(input_tokens), _tokens(output_tokens))
         if model:
-            self.log.info("model call", model=model)
+            self.log.info("model call", model=plain(model, MAX_MESSAGE))
 
     def get_artifact(self, artifact: Artifact) -> bytes:
         """Return an artifact's bytes."""
@@ -133,8 +154,11 @@ class StepContext:
     def put_artifact(
         self, name: str, body: bytes, content_type: str = "application/octet-stream"
     ) -> Artifact:
-        """Store bytes under their hash; repeating it changes nothing."""
-        return self.artifacts.put(name, body, content_type)
+        """Store bytes under their hash; repeating it changes nothing.
+
+        Raises InvalidInput for a name of no or more than 255 bytes, or no content type.
+        """
+        return self.artifacts.put(_name(name), body, _content_type(content_type))
 
     def publish_artifact(
         self, name: str, body: bytes, content_type: str = "application/octet-stream"
@@ -142,5 +166,36 @@ class StepContext:
         """Store bytes once per action: the first write wins, a repeat is told what it wrote.
 
         This is a native idempotent write: the receiver (S3, `If-None-Match: *`) honours the key.
+        Raises InvalidInput as `put_artifact` does.
         """
+        name, content_type = _name(name), _content_type(content_type)
         return self.artifacts.put_first(self.idempotency_key, name, body, content_type)
+
+
+def _share(fraction: object) -> float:
+    try:
+        return min(1.0, max(0.0, float(fraction)))  # type: ignore[arg-type]
+    except OverflowError:
+        return 1.0
+    except (TypeError, ValueError):
+        return 0.0
+
+
+def _tokens(counted: object) -> int:
+    try:
+        return min(MOST_TOKENS, max(0, int(counted)))  # type: ignore[call-overload, no-any-return]
+    except (TypeError, ValueError, OverflowError):
+        return 0
+
+
+def _name(given: object) -> str:
+    name = plain(given) if isinstance(given, str) else ""
+    if not 0 < len(name.encode()) <= MAX_NAME:
+        raise InvalidInput(f"the name of an artifact is text of 1 to {MAX_NAME} bytes")
+    return name
+
+
+def _content_type(given: object) -> str:
+    if not isinstance(given, str) or not _MEDIA_TYPE.fullmatch(given):
+        raise InvalidInput(f"{plain(given)[:80]!r} is no content type, as text/plain is one")
+    return given

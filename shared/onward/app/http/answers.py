@@ -163,7 +163,10 @@ class Events(BaseModel):
 
 
 class Effect(BaseModel):
-    """An action that may have touched the world; the receipt is JSON text, or by reference."""
+    """An action that may have touched the world; the receipt is JSON text, or by reference.
+
+    `receipt_refused`: why the receipt cannot be the output of its step; the write was applied.
+    """
 
     step_id: str
     tool: str
@@ -177,6 +180,7 @@ class Effect(BaseModel):
     unknown_since: datetime | None
     receipt_ref: str | None
     receipt: str | None
+    receipt_refused: str | None
 
 
 class Effects(BaseModel):

@@ -40,6 +40,8 @@ def resolve(turn: Turn, command: Resolve) -> Decision:
     planned = turn.planned(row.plan_key)
     receipt = ledger.receipt(turn, planned, row)
     _refuse_wrong(turn, planned, row, command.verdict, receipt)
+    if ledger.refused(turn, planned, row):
+        _refuse_without_output(row, command)
     tell_reconciled(turn, row, command.verdict, command.by)
     if command.verdict is Verdict.APPLIED:
         result = receipt or command.result or Payload("null")
@@ -120,6 +122,14 @@ def _refuse_wrong(
         )
 
 
+def _refuse_without_output(row: Step, command: Resolve) -> None:
+    """Refuse an answer that gives no output to a step whose own could not be kept."""
+    if command.verdict is Verdict.NOT_APPLIED:
+        raise NotWaiting(f"step {row.step_id} was applied: its tool returned")
+    if command.verdict is Verdict.APPLIED and command.result is None:
+        raise NotWaiting(f"what step {row.step_id} returned could not be kept: give its result")
+
+
 def _stopped(turn: Turn, command: Resume) -> list[Step]:
     """Return those of the rows named that stopped with the run."""
     rows = [row for row in turn.steps(dict.fromkeys(command.steps)) if row is not None]
@@ -131,7 +141,8 @@ def _put_back(turn: Turn, row: Step) -> None:
     """Give a step that stopped with its run its place in the run again.
 
     A write in doubt goes on as if it had just been lost: it is sent again, probed when that can
-    be believed, or a person is asked. What interrupted it ended the run, which tells of it.
+    be believed, or a person is asked; so he is where a write returned what could not be kept, for
+    it must not be sent again. What interrupted it ended the run, which tells of it.
     """
     row = replace(row, lost=row.lost and replace(row.lost, tokens=0, part=True))
     if row.children is not None or row.added:
@@ -140,7 +151,7 @@ def _put_back(turn: Turn, row: Step) -> None:
     planned = turn.planned(row.plan_key)
     quiet = ledger.quiet_at(turn, planned, row)
     at = max(turn.now, quiet or turn.now)
-    if not ledger.resendable(turn, planned, row, at):
+    if ledger.refused(turn, planned, row) or not ledger.resendable(turn, planned, row, at):
         _try_anew(turn, row, Wait(StepStatus.NEEDS_RECONCILIATION))
     elif quiet is not None:
         _try_anew(turn, row, Wait(StepStatus.UNKNOWN, at))

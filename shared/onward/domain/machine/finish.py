@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from onward.domain.errors import InvalidOutput
 from onward.domain.limits import (
     CLOSING_ROWS,
     DUE_AFTER,
@@ -28,6 +29,7 @@ from onward.domain.model import (
     plan_key,
 )
 from onward.domain.nesting import adder, is_added
+from onward.domain.retry import Refusal
 
 if TYPE_CHECKING:
     from onward.domain.machine.turn import Turn
@@ -47,9 +49,16 @@ def close(turn: Turn, step: Step, status: StepStatus, **changes: Any) -> None:
 
 
 def succeed_step(turn: Turn, step: Step, output: Payload, usage: Usage) -> None:
-    """Commit a checkpoint: from here on the step never runs again (G2)."""
+    """Commit a checkpoint: from here on the step never runs again (G2).
+
+    What a write returned and JSON cannot carry is no checkpoint, and no doubt either: the ledger
+    says `applied`, and the step fails.
+    """
     planned = turn.planned(step.plan_key)
     ledger.applied(turn, planned, step, output)
+    if output.refused is not None:
+        _refuse_output(turn, planned, step, output.refused, usage)
+        return
     close(turn, step, StepStatus.SUCCEEDED, output=output, usage=step.usage + usage, error=None)
     charge(turn, usage)
     turn.emit(
@@ -60,6 +69,16 @@ def succeed_step(turn: Turn, step: Step, output: Payload, usage: Usage) -> None:
         **spent(usage),
     )
     finished(turn, planned, step)
+
+
+def _refuse_output(turn: Turn, planned: PlannedStep, step: Step, why: str, usage: Usage) -> None:
+    failure = bounded(Failure(InvalidOutput.code, why))
+    charge(turn, usage)
+    step = replace(step, usage=step.usage + usage)
+    if planned.optional:
+        skip_step(turn, step, failure)
+    else:
+        fail_step(turn, step, failure, Refusal.NOT_RETRYABLE.value)
 
 
 def accept(turn: Turn, step: Step, receipt: Payload) -> None:

@@ -6,6 +6,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from onward.domain.effects import Effect, EffectState
+<<<<<<< HEAD
+=======
+from onward.domain.errors import InvalidOutput
+from onward.domain.limits import FUNCTION_SECONDS
+>>>>>>> a5e393c (Commit every end of a tool by its name; call a write that returned applied, whatever became of its result)
 
 if TYPE_CHECKING:
     from onward.domain.machine.turn import Turn
@@ -122,8 +127,21 @@ def in_doubt(turn: Turn, planned: PlannedStep, step: Step) -> bool:
 
 
 def receipt(turn: Turn, planned: PlannedStep, step: Step) -> Payload | None:
-    """Return what an action's receiver answered, if its worker kept that but could not commit."""
-    return _effect(turn, step).receipt if planned.policy.writes else None
+    """Return what an action's receiver answered, if its worker kept that but could not commit.
+
+    One that cannot be the step's output is none any more once a person is to give that.
+    """
+    if not planned.policy.writes or refused(turn, planned, step):
+        return None
+    return _effect(turn, step).receipt
+
+
+def refused(turn: Turn, planned: PlannedStep, step: Step) -> bool:
+    """Whether a step was applied and has failed, because what it returned could not be kept."""
+    if not planned.policy.writes or step.error is None or step.error.code != InvalidOutput.code:
+        return False
+    effect = _effect(turn, step)
+    return effect.state is EffectState.APPLIED and effect.receipt is not None
 
 
 def resendable(turn: Turn, planned: PlannedStep, step: Step, at: float) -> bool:
