@@ -10,8 +10,8 @@ from onward.app.classify import MESSAGE_CHARACTERS, classify
 from onward.app.extend_plan import extend_plan
 from onward.app.keep_trying import keep_trying
 from onward.aws import codec
-            failure=classify(error, writes=call.sends, now=call.drive.clock()),
-            called=not isinstance(error, AskedTooEarly),
+from onward.domain.errors import Conflict, InvalidOutput, OutcomeUnknown
+from onward.domain.limits import SHORT_DELAY
 from onward.domain.machine.ledger import proven
 from onward.domain.protocol import AttemptClosed, Complete, Fail
 
@@ -29,8 +29,12 @@ if TYPE_CHECKING:
     from onward.sdk.tools import Tool
 
 
-            failure=classify(error, writes=call.sends, now=call.drive.clock()),
-            called=not isinstance(error, AskedTooEarly),
+class AskedTooEarly(OutcomeUnknown):
+    """An attempt was opened to ask a receiver that can't know yet; it is opened again later."""
+
+
+class WorkerDied(BaseException):
+    """The process ended here: what a rehearsal in one process raises; nothing catches it."""
 
 
 @dataclass(slots=True)

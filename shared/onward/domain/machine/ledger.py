@@ -6,11 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from onward.domain.effects import Effect, EffectState
-<<<<<<< HEAD
-=======
 from onward.domain.errors import InvalidOutput
-from onward.domain.limits import FUNCTION_SECONDS
->>>>>>> a5e393c (Commit every end of a tool by its name; call a write that returned applied, whatever became of its result)
 
 if TYPE_CHECKING:
     from onward.domain.machine.turn import Turn
