@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from onward.sdk import InvalidInput
 
 from workflows.excel_report.cells import BLANK, INTEGER, NUMBER, Value, as_text, kind_of
-from workflows.excel_report.columns import Column
+from workflows.excel_report.columns import Column, distinct_words
 from workflows.excel_report.figures import figure
+from workflows.excel_report.formulas import Above
+from workflows.excel_report.groups import Decision, Totals
 from workflows.excel_report.models import Job, TableFacts, TableReport
 from workflows.excel_report.sample import Sample
 from workflows.excel_report.series import ChartSeries
-from workflows.excel_report.totals import is_total_row
 from workflows.excel_report.workbook import ROWS_PER_TICK, Workbook
 
 PREVIEW_COLUMNS: Final = 40
 PREVIEW_LENGTH: Final = 80
 NAMES_SHOWN: Final = 3
-TOTALS_SHOWN: Final = 10
+ROWS_SHOWN: Final = 10
 
 
 @dataclass
@@ -33,20 +34,19 @@ class Reading:
     percents: list[bool | None]
     sample: Sample | None = None
     preview: list[list[str]] = field(default_factory=list)
-    totals: list[int] = field(default_factory=list)
     rows: int = 0
+    left_out: int = 0
 
     @classmethod
     def of(cls, job: Job, sample: Sample | None) -> Reading:
         """Nothing gathered yet."""
-        columns = [Column(facts.name) for facts in job.table.columns]
+        names = [facts.name for facts in job.table.columns]
+        most = distinct_words(len(names))
+        columns = [Column(name, most) for name in names]
         return cls(job, columns, ChartSeries.of(job), [None] * len(columns), sample)
 
     def add(self, row: DataRow, workbook: Workbook) -> None:
-        """Take in one row, unless it holds totals of those before it."""
-        if is_total_row(row.values, self.columns, self.rows):
-            self.totals.append(row.number)
-            return
+        """Take in one row of data."""
         self.rows += 1
         for at, value in enumerate(row.values):
             kind = self.columns[at].add(value)
@@ -60,8 +60,8 @@ class Reading:
         if self.sample:
             self.sample.add(row.values)
 
-    def report(self) -> TableReport:
-        """All that is to be said about the table."""
+    def report(self, decision: Decision) -> TableReport:
+        """All that is to be said about the table, and about the rows that were left out of it."""
         table = self.job.table
         report = TableReport(
             range=table.range, rows=self.rows, columns=[], preview=self.preview, notes=table.notes
@@ -73,7 +73,7 @@ class Reading:
             report.columns.append(figures)
             for note in notes:
                 said.setdefault(note, []).append(column.name)
-        noted = [*table.notes, *_totals(self.totals), *_about_columns(said)]
+        noted = [*table.notes, *_about_totals(decision), *_about_columns(said)]
         report.notes = [*self.job.remarks, *noted]
         report.chart = self.series.data(percents) if self.series else None
         return report
@@ -85,6 +85,7 @@ class DataRow(NamedTuple):
     number: int
     values: list[Value]
     styles: list[int]
+    above: dict[int, Above]
 
 
 def analyse(
@@ -102,17 +103,39 @@ def analyse(
         InvalidInput: the table no longer has the rows that inspection counted.
     """
     reading = Reading.of(job, sample)
-    for row in _data_rows(workbook, job.table):
-        reading.add(row, workbook)
-        if reading.rows % ROWS_PER_TICK == 0:
-            said((row.number - job.table.top) / (job.table.bottom - job.table.top + 1))
-    read = reading.rows + len(reading.totals)
+    totals = Totals(reading.columns)
+    _read(workbook, reading, totals.leaves_out, said)
+    decision = totals.settle()
+    if totals.late:
+        # What the first reading took for data, or for none, was told only by later rows.
+        if sample:
+            sample.restart()
+        reading = Reading.of(job, sample)
+        numbers = {*decision.totals, *decision.figures}
+        _read(workbook, reading, lambda number, _values, _above: number in numbers, said)
+    read = reading.rows + reading.left_out
     if read != job.table.rows:
         raise InvalidInput(
             f"Table {job.table.range} of “{job.table.sheet}” has {read} rows now and had "
             f"{job.table.rows} when it was inspected: the workbook changed in between."
         )
-    return reading.report()
+    return reading.report(decision)
+
+
+def _read(
+    workbook: Workbook,
+    reading: Reading,
+    leaves_out: Callable[[int, Sequence[Value], Mapping[int, Above]], bool],
+    said: Callable[[float], None],
+) -> None:
+    table = reading.job.table
+    for at, row in enumerate(_data_rows(workbook, table), start=1):
+        if leaves_out(row.number, row.values, row.above):
+            reading.left_out += 1
+        else:
+            reading.add(row, workbook)
+        if at % ROWS_PER_TICK == 0:
+            said((row.number - table.top) / (table.bottom - table.top + 1))
 
 
 def _data_rows(workbook: Workbook, table: TableFacts) -> Iterator[DataRow]:
@@ -124,12 +147,15 @@ def _data_rows(workbook: Workbook, table: TableFacts) -> Iterator[DataRow]:
             continue
         values: list[Value] = [None] * width
         styles = [0] * width
+        above: dict[int, Above] = {}
         for cell in row.cells:
             if table.left <= cell.column <= table.right:
                 values[cell.column - table.left] = cell.value
                 styles[cell.column - table.left] = cell.style
+                if cell.above:
+                    above[cell.column - table.left] = cell.above
         if any(kind_of(value) != BLANK for value in values):
-            yield DataRow(row.number, values, styles)
+            yield DataRow(row.number, values, styles, above)
 
 
 def _short(value: Value, *, percent: bool) -> str:
@@ -141,12 +167,30 @@ def _short(value: Value, *, percent: bool) -> str:
     return text if len(text) <= PREVIEW_LENGTH else f"{text[: PREVIEW_LENGTH - 1]}…"
 
 
-def _totals(numbers: list[int]) -> list[str]:
-    if not numbers:
-        return []
-    where = ", ".join(map(str, numbers[:TOTALS_SHOWN])) + " …" * (len(numbers) > TOTALS_SHOWN)
-    rows = "row" if len(numbers) == 1 else "rows"
-    return [f"The totals in {rows} {where} are not data and were left out."]
+def _about_totals(decision: Decision) -> list[str]:
+    notes = []
+    if rows := _rows(decision.totals):
+        notes.append(f"The totals in {rows} are not data and were left out.")
+    if rows := _rows(decision.figures):
+        notes.append(f"The means and other figures in {rows} are not data and were left out.")
+    if rows := _rows(decision.doubtful):
+        notes.append(
+            f"The numbers in {rows} are the sums of rows above, which may be chance: "
+            "counted as data."
+        )
+    if rows := _rows(decision.misnamed):
+        notes.append(
+            f"What is called a total in {rows} does not hold the sums of the rows above: "
+            "counted as data."
+        )
+    return notes
+
+
+def _rows(numbers: Sequence[int]) -> str:
+    if len(numbers) == 1:
+        return f"row {numbers[0]}"
+    more = f" … ({len(numbers):,} rows)" if len(numbers) > ROWS_SHOWN else ""
+    return f"rows {', '.join(map(str, numbers[:ROWS_SHOWN]))}{more}" if numbers else ""
 
 
 def _about_columns(said: dict[str, list[str]]) -> list[str]:

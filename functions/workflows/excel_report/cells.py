@@ -29,6 +29,7 @@ KINDS: Final = "inhdbtxmef"  # all but blank
 NUMERIC: Final = frozenset((INTEGER, NUMBER))
 TYPED: Final = frozenset((INTEGER, NUMBER, DATE, TIME, BOOLEAN))
 WORDS: Final = frozenset((TEXT, DIGITS))
+NAMES: Final = frozenset((TEXT, DIGITS, MARKER))  # a column may well be called Unknown or N/A
 
 LONG: Final = 200  # signs; what is longer is neither a number nor a word for "no value"
 SHOWN: Final = 1_000  # signs of a text that anything shown is made from

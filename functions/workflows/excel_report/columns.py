@@ -28,6 +28,7 @@ from workflows.excel_report.cells import (
     UNCACHED,
     Value,
     as_text,
+    identity,
     kind_of,
     parse_digits,
 )
@@ -38,11 +39,17 @@ from workflows.excel_report.shape import column_type
 # column that mixes wider extremes is still right to far more digits than a double has.
 EXACT: Final = Context(prec=64)
 MAX_DISTINCT: Final = 1_000
+MAX_WORDS: Final = 300_000  # that the columns of a table are kept apart by, all together
 # A column is summed although it holds other values too, if nine out of ten are numbers.
 MOSTLY: Final = 0.9
 
 
-@dataclass
+def distinct_words(columns: int) -> int:
+    """How many different texts each of so many columns counts."""
+    return max(10, min(MAX_DISTINCT, MAX_WORDS // max(1, columns)))
+
+
+@dataclass(slots=True)
 class Tally:
     """Sum, least and greatest of some numbers."""
 
@@ -98,6 +105,7 @@ class Column:
     """What is known of a column after the rows so far."""
 
     name: str
+    most_words: int = MAX_DISTINCT
     kinds: Counter[str] = field(default_factory=Counter)
     numbers: Tally = field(default_factory=Tally)
     digits: Tally = field(default_factory=Tally)
@@ -120,7 +128,7 @@ class Column:
         elif kind == TIME:
             self._add_time(value)
         elif kind in (TEXT, MARKER, DIGITS):
-            self._add_text(as_text(value), kind)
+            self._add_text(str(value), kind)
         elif value is True:
             self.trues += 1
         return kind
@@ -139,14 +147,16 @@ class Column:
         self.shortest = value if self.shortest is None else min(self.shortest, value, key=_seconds)
         self.longest = value if self.longest is None else max(self.longest, value, key=_seconds)
 
-    def _add_text(self, text: str, kind: str) -> None:
+    def _add_text(self, stored: str, kind: str) -> None:
+        text, word = as_text(stored), identity(stored)
+        word = text if word is stored else word
         if kind == DIGITS:
             plain = parse_digits(text) or "0"
             self.digits.add(float(plain) if "." in plain else int(plain))
         elif kind == TEXT and not self.example:
             self.example = text
-        if text in self.words or len(self.words) < MAX_DISTINCT:
-            self.words[text] += 1
+        if word in self.words or len(self.words) < self.most_words:
+            self.words[word] += 1
 
     def report(self, rows: int, *, percent: bool) -> tuple[ColumnReport, list[str]]:
         """The column's figures over `rows` rows of data, and what must be said about them."""
@@ -192,8 +202,8 @@ class Column:
             return f"{self.trues:,} true, {self.kinds[BOOLEAN] - self.trues:,} false"
         if kind not in ("text", "mixed") or not self.words:
             return ""
-        if len(self.words) == MAX_DISTINCT:
-            return f"{MAX_DISTINCT:,} or more different texts"
+        if len(self.words) == self.most_words:
+            return f"{self.most_words:,} or more different texts"
         word, times = self.words.most_common(1)[0]
         if times == 1:
             return _count(len(self.words), "different text")

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from workflows.excel_report.cells import BLANK, DATE, INTEGER, TEXT, TYPED, WORDS
+from workflows.excel_report.cells import BLANK, DATE, INTEGER, MARKER, NAMES, TEXT, TYPED
 from workflows.excel_report.merges import Merges
 from workflows.excel_report.regions import Region
 from workflows.excel_report.shape import ColumnShapes
@@ -40,11 +40,29 @@ def _header_above(region: Region, shapes: ColumnShapes, first: int) -> int | Non
 
 
 def _can_name(region: Region, at: int) -> bool:
-    """Texts name columns, and so do dates and years."""
+    """Texts name columns, and so do dates and years; not a row of missing values."""
     word = region.words[at]
+    if MARKER in word and not _names_by_markers(region, at):
+        return False
     numbers = [text for text, kind in zip(region.texts(at), word, strict=True) if kind == INTEGER]
     years = all(text.isdecimal() and len(text) == 4 for text in numbers)  # noqa: PLR2004
-    return years and {*WORDS, DATE, INTEGER, BLANK}.issuperset(word)
+    return years and {*NAMES, DATE, INTEGER, BLANK}.issuperset(word)
+
+
+def _names_by_markers(region: Region, at: int) -> bool:
+    """Whether texts such as "Unknown" or "-" are names here: none comes again in its column.
+
+    In a row of data they stand for missing values, and mostly in more rows than one.
+    """
+    word, texts = region.words[at], region.texts(at)
+    marked = [column for column, kind in enumerate(word) if kind == MARKER]
+    names = [texts[column] for column in marked]
+    if len(set(names)) < len(names) and TEXT not in word:
+        return False
+    below = [region.texts(row) for row in range(at + 1, min(at + 1 + LOOK_BELOW, len(region.rows)))]
+    others = [row for row in below if row != texts]
+    again = any(row[column] == texts[column] for row in others for column in marked)
+    return not again or TEXT in {word[column] for column in range(1, len(word))}
 
 
 def _covers(region: Region, shapes: ColumnShapes, at: int, first: int) -> bool:
@@ -64,7 +82,8 @@ def _header_below(region: Region, shapes: ColumnShapes, first: int) -> int | Non
     """A header that stands below stray values, such as the year in a title."""
     for at in range(first + 1, min(first + LOOK_BELOW, len(region.words) - 1)):
         word = region.words[at]
-        if all(word[column] in WORDS for column in shapes.typed) and TYPED.isdisjoint(word):
+        named = all(word[column] in NAMES for column in shapes.typed) and TYPED.isdisjoint(word)
+        if named and _mostly_text(word, shapes):
             above = region.words[first:at]
             return at if all(fill(row) * 2 < fill(word) for row in above) else None
     return None
@@ -116,7 +135,13 @@ def _is_group_header(region: Region, at: int, merges: Merges) -> bool:
 def is_full_header(word: str, shapes: ColumnShapes) -> bool:
     """Text in all of at least two typed columns: no row of data looks like that."""
     typed = shapes.typed
-    return len(typed) > 1 and TYPED.isdisjoint(word) and all(word[at] == TEXT for at in typed)
+    named = all(word[at] in (TEXT, MARKER) for at in typed)
+    return len(typed) > 1 and TYPED.isdisjoint(word) and named and _mostly_text(word, shapes)
+
+
+def _mostly_text(word: str, shapes: ColumnShapes) -> bool:
+    """Whether more typed columns hold a text than a marker: else it is a row of missing values."""
+    return sum(-1 if word[at] == MARKER else 1 for at in shapes.typed) > 0
 
 
 def fill(word: str) -> int:

@@ -8,7 +8,7 @@ from functools import cached_property, lru_cache
 from itertools import pairwise
 from typing import Final
 
-from workflows.excel_report.cells import BLANK, DIGITS, INTEGER, KINDS, TYPED, WORDS, as_text
+from workflows.excel_report.cells import BLANK, DIGITS, INTEGER, KINDS, NAMES, TYPED, WORDS, as_text
 from workflows.excel_report.grid import Grid
 from workflows.excel_report.shape import ColumnShapes
 
@@ -44,6 +44,10 @@ class Region:
     def number(self, at: int) -> int:
         """The row number of the row at a position of this region."""
         return self.grid.numbers[self.rows[at]]
+
+    def text(self, at: int, column: int) -> str:
+        """One kept value of a row, as text."""
+        return as_text(self.grid.value(self.number(at), self.left + column))
 
     def texts(self, at: int) -> list[str]:
         """The row's kept values, as text; blanks are empty."""
@@ -161,7 +165,7 @@ def _belongs(group: list[Region], shapes: ColumnShapes, block: Region) -> bool:
     if len(group) == 1 and len(group[0].rows) == 1:
         # A header that stands apart from its data.
         header = group[0].words[0]
-        filled = sum(kind in WORDS for kind in header)
+        filled = sum(kind in NAMES for kind in header)
         return filled == group[0].width > 1 and TYPED.isdisjoint(header)
     typed = [at for at, kind in enumerate(first) if kind in TYPED]
     fits = sum(shapes.conforms(at, first[at]) for at in typed)

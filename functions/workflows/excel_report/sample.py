@@ -60,6 +60,11 @@ class Sample:
                 self._thin()
         self.seen += 1
 
+    def restart(self) -> None:
+        """Forget what was taken in: the table is read again."""
+        self.every, self.seen, self.held = 1, 0, 0
+        self.kept, self.sizes = [], []
+
     def _thin(self) -> None:
         """Drop every other row: what stays is as evenly spread as before."""
         self.kept, self.sizes = self.kept[::2], self.sizes[::2]

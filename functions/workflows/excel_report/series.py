@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from workflows.excel_report.cells import BLANK, INTEGER, NUMBER, Value, as_text, kind_of
+from workflows.excel_report.cells import BLANK, INTEGER, NUMBER, Value, as_text, identity, kind_of
 from workflows.excel_report.columns import Tally
 from workflows.excel_report.models import ChartData, ChartPlan, ChartPoint, Job
 
@@ -17,6 +17,7 @@ _DATE: Final = re.compile(r"\d{4}-\d{2}-\d{2}")
 MAX_DATES: Final = 31
 MIN_MONTHS: Final = 4
 MAX_LABELS: Final = 5_000
+MAX_LINE: Final = 200_000
 MAX_BARS: Final = 15
 MAX_POINTS: Final = 160
 MAX_BINS: Final = 20
@@ -62,9 +63,9 @@ class ChartSeries:
         label = values[self.plan.label]
         if kind_of(label) == BLANK:
             return
-        text = as_text(label)
+        text = identity(as_text(label))
         if text not in self.groups:
-            if len(self.groups) >= MAX_LABELS and self.plan.kind == "bars":
+            if len(self.groups) >= (MAX_LABELS if self.plan.kind == "bars" else MAX_LINE):
                 self.overflow = True
                 return
             self.groups[text] = Tally()

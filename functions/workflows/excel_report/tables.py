@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -19,6 +19,7 @@ from workflows.excel_report.workbook import DeclaredTable
 MAX_PAIRS: Final = 10  # more rows of two cells than that are no mere labels with values
 SHORT: Final = 40
 MIN_LIST: Final = 5
+LOOKED_AT: Final = 200  # rows whose values tell whether texts above them are names
 DENSE: Final = 0.8
 MIN_WORDS: Final = 3  # rows that a table of nothing but words has at least
 
@@ -85,7 +86,8 @@ def _stacked(region: Region, shapes: ColumnShapes) -> list[Region]:
         word = region.words[at]
         if is_full_header(word, shapes) and shapes.conforming(region.words[at + 1]):
             texts = region.texts(at)
-            if texts not in known and len(set(texts)) == len(texts) == fill(word):
+            different = len(set(texts)) * 2 > len(texts) == fill(word)  # a name may come twice
+            if texts not in known and different:
                 cuts.append(at)
                 known = [texts]
     ends = [*cuts[1:], len(region.rows)]
@@ -115,10 +117,7 @@ def _typed(region: Region, shapes: ColumnShapes, merges: Merges, *, alone: bool)
     if not _is_table(region, shapes, rows, body, alone=alone):
         return []
     table = _build(region, rows, body, merges)
-    repeated = set(range(start, end)).difference(body)
-    table.skip = [region.number(at) for at in sorted(repeated)]
-    if table.skip:
-        table.notes.append(f"The header is repeated in {_rows(table.skip)}; not counted as data.")
+    _skip(table, region, set(range(start, end)).difference(body))
     return [table]
 
 
@@ -176,12 +175,36 @@ def _textual(region: Region, merges: Merges, *, alone: bool) -> list[Table]:
     body = list(range(full[0] + 1, len(words)))
     density = sum(fill(words[at]) for at in body) / max(1, len(body) * region.width)
     texts = region.texts(full[0])
-    named = len(set(texts)) == region.width and max(map(len, texts)) <= SHORT
-    if named and len(body) >= (1 if alone else MIN_WORDS) and density >= (0.5 if alone else DENSE):
-        return [_build(region, [full[0]], body, merges)]
+    repeated = {at for at in body if region.text(at, 0) == texts[0] and region.texts(at) == texts}
+    rest = [at for at in body if at not in repeated]
+    named = max(map(len, texts)) <= SHORT and _names_its_columns(region, texts, rest)
+    if named and len(rest) >= (1 if alone else MIN_WORDS) and density >= (0.5 if alone else DENSE):
+        table = _build(region, [full[0]], rest, merges)
+        _skip(table, region, repeated)
+        return [table]
     if alone and len(body) >= MIN_WORDS and density >= DENSE:
         return [_build(region, [], [full[0], *body], merges)]
     return []
+
+
+def _names_its_columns(region: Region, texts: list[str], body: list[int]) -> bool:
+    """Whether texts are names: most of them differ, and few come again in their own columns.
+
+    What comes again may be a value; if two columns have one name, none may.
+    """
+    different = len(set(texts))
+    below = [region.texts(at) for at in body[:LOOKED_AT]]
+    again = sum(any(row[at] == text for row in below) for at, text in enumerate(texts))
+    if different < len(texts):
+        return again == 0 and different * 2 > len(texts)
+    return again * 2 < len(texts)
+
+
+def _skip(table: Table, region: Region, repeated: Iterable[int]) -> None:
+    """Leave the rows in which the header comes again out of the data."""
+    table.skip = [region.number(at) for at in sorted(repeated)]
+    if table.skip:
+        table.notes.append(f"The header is repeated in {_rows(table.skip)}; not counted as data.")
 
 
 def _word_list(region: Region, merges: Merges) -> list[Table]:
