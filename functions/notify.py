@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from onward.app.deliver import bury, deliver, read_wake_up
 from onward.compose import until
-from onward.compose_notify import is_slow, lane, sender
+from onward.compose_notify import is_slow, lane, sender, status_of
 from onward.observability import log
 
 if TYPE_CHECKING:
@@ -18,8 +18,11 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """Bring one endpoint up to date with one run, or let the message come again when it is time.
 
     Its group is held back meanwhile, so nothing overtakes it. After its last try the queue puts
-    it among the dead letters, which ring.
+    it among the dead letters, which ring. Invoked with `ask`, it asks an endpoint how far it is.
     """
+    if "ask" in event:
+        with log(context, endpoint_id=event["ask"]["endpoint_id"]):
+            return status_of(event["ask"])
     (record,) = event["Records"]
     body = json.loads(record["body"])
     receives = int(record["attributes"]["ApproximateReceiveCount"])

@@ -74,10 +74,10 @@ class OnwardStack(Stack):
         self.version: Final = self.driven.execute_step.current_version.function_arn
         self.patrol: Final = Patrol(self, "Rounds")
         self.patrol_function: Final = self._patrol_function()
+        self.notify: Final = self._notify()
         self.http_api: Final = self._http_api()
         self.start_run: Final = self._start_run()
         self.publish_outbox: Final = self._publish_outbox()
-        self.notify: Final = self._notify()
         self.sockets: Final = self._socket_functions()
         self.push_events: Final = self._push_events()
         self.http: Final = Http(self, "Http", self.http_api)
@@ -128,6 +128,7 @@ class OnwardStack(Stack):
             | {
                 "execute_step_version": self.version,
                 "patrol_function": self.patrol_function.function_arn,
+                "notify_function": self.notify.function_arn,
                 "notify_dead_url": self.outbox.notify_dead.queue_url,
                 "allow_local_endpoints": self._local_endpoints(),
                 "cursors_table": self.state.cursors.table_name,
@@ -166,7 +167,8 @@ class OnwardStack(Stack):
                 "notify_queue_url": self.outbox.notify.queue_url,
                 "notify_slow_url": self.outbox.notify_slow.queue_url,
                 "allow_local_endpoints": self._local_endpoints(),
-            },
+            }
+            | self._access(),
             timeout=NOTIFY_TIMEOUT,
         )
 

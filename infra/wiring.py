@@ -52,16 +52,22 @@ def grant(stack: OnwardStack) -> None:
     state.let_fetch(stack.start_run)
     state.let_remember(stack.http_api, driven.execute_step)
     let_follow_runs(state, stack.sockets, stack.push_events)
-    _let_ask_for_keys(stack)
+    _grant_access(stack)
     state.let_follow(stack.http_api, "Put")
     state.let_follow(stack.patrol_function, "Query")
     let_ask(driven.execute_step, Settings(model_id=stack.context.model).model_names)
     let_invoke(driven.execute_step, stack.run_sandbox)
     let_invoke(stack.http_api, stack.patrol_function)
+    let_invoke(stack.http_api, stack.notify)
 
 
-def _let_ask_for_keys(stack: OnwardStack) -> None:
-    """Let those ask whether a key still opens anything who are shown one, or what it opened."""
+def _grant_access(stack: OnwardStack) -> None:
+    """Let those ask whether a key opens anything who are shown one, or what it opened.
+
+    And one put the secrets of webhooks, and another sign with them.
+    """
     access, sockets = Access(stack.state.access), stack.sockets
     access.let_look_after_keys(stack.http_api)
+    access.let_keep_secrets(stack.http_api)
+    access.let_sign(stack.notify)
     access.let_ask_for_keys(sockets.authorize, sockets.connect, sockets.message, stack.push_events)

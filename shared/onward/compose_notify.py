@@ -4,20 +4,31 @@ from __future__ import annotations
 
 import time
 from functools import cache
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
+from onward.app.ask_status import ask_status, reply_of
 from onward.app.deliver import Sender, WakeUp
 from onward.app.downstream import Downstream
 from onward.app.publish_outbox import Outlets
 from onward.app.wake_notify import Subscribers, wake_up
 from onward.aws.clients import client
 from onward.aws.deliveries import Deliveries
+from onward.aws.endpoint_secrets import EndpointSecrets
 from onward.aws.endpoints import Endpoints
+from onward.aws.functions import Function, FunctionFailed
 from onward.aws.queues import Message, Queue
 from onward.aws.run_reader import RunReader
-from onward.aws.webhooks import request
+from onward.aws.webhooks import NoAnswer, request
 from onward.compose import bell, live_queue, start_queue
 from onward.settings import settings
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from onward.aws.webhooks import Reply
+    from onward.domain.delivery import Endpoint
+    from onward.settings import Settings
 
 
 @cache
@@ -40,7 +51,7 @@ def sender() -> Sender:
     local = held.allows_local
     return Sender(
         reader=RunReader(dynamodb, held.runs_table),
-        endpoints=Endpoints(dynamodb, held.runs_table),
+        endpoints=_with_secrets(held),
         deliveries=Deliveries(dynamodb, held.runs_table),
         clock=time.time,
         post=lambda url, headers, body, seconds: request(
@@ -74,13 +85,37 @@ def downstream(function: str) -> Downstream:
     held, dynamodb = settings(function), client("dynamodb")
     local = held.allows_local
     return Downstream(
-        endpoints=Endpoints(dynamodb, held.runs_table),
+        endpoints=_with_secrets(held),
         deliveries=Deliveries(dynamodb, held.runs_table),
         bell=bell(function),
         dead=lambda: Queue(client("sqs"), held.notify_dead_url),
-        get=lambda url, headers, seconds: request(
-            "GET", url, headers, seconds=seconds, local=local
-        ),
+        ask=_asked,
         clock=time.time,
         local=local,
     )
+
+
+def status_of(asked: Mapping[str, Any]) -> dict[str, Any]:
+    """Ask an endpoint how far it has got, for `http_api`, which cannot read what signs that."""
+    local = settings("notify").allows_local
+
+    def get(url: str, headers: dict[str, str], seconds: float) -> Reply:
+        return request("GET", url, headers, seconds=seconds, local=local)
+
+    return ask_status(sender().endpoints, get, time.time(), asked)
+
+
+def _asked(endpoint: Endpoint, run_id: str, seconds: float) -> Reply:
+    """Have `notify` ask an endpoint; raises NoAnswer."""
+    notify = Function(lambda: client("lambda"), settings("http_api").notify_function)
+    about = {"tenant": endpoint.tenant, "endpoint_id": endpoint.endpoint_id, "run_id": run_id}
+    try:
+        return reply_of(notify.invoke({"ask": about | {"seconds": seconds}}))
+    except FunctionFailed as error:
+        raise NoAnswer(str(error)) from error
+
+
+def _with_secrets(held: Settings) -> Endpoints:
+    """Return endpoints for those who make them or sign for them; the policies say which."""
+    dynamodb = client("dynamodb")
+    return Endpoints(dynamodb, held.runs_table, EndpointSecrets(dynamodb, held.access_table))

@@ -37,6 +37,7 @@ FUNCTION_FIELDS: Final[Mapping[str, frozenset[str]]] = {
         "socket_url",
         "access_table",
         "audit_days",
+        "notify_function",
     },
     "start_run": _DATA | {"driver_arn"},
     "execute_step": _DATA | _CATALOGUE | {"model_id", "sandbox_function"} | _ENDING,
@@ -48,7 +49,13 @@ FUNCTION_FIELDS: Final[Mapping[str, frozenset[str]]] = {
         {"start_queue_url", "notify_queue_url", "notify_slow_url", "live_queue_url", "runs_table"}
     ),
     "notify": frozenset(
-        {"runs_table", "notify_queue_url", "notify_slow_url", "allow_local_endpoints"}
+        {
+            "runs_table",
+            "access_table",
+            "notify_queue_url",
+            "notify_slow_url",
+            "allow_local_endpoints",
+        }
     ),
     "patrol": _DATA
     | {
@@ -101,6 +108,7 @@ class Settings:
     sandbox_function: str = ""
     sandbox_without_filter: str = ""
     patrol_function: str = ""
+    notify_function: str = ""
     patrol_parameter: str = ""
     allow_local_endpoints: str = "0"
     retention_days: str = "0"

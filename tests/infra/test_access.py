@@ -65,6 +65,15 @@ def test_keys_are_read_by_who_is_shown_them(template: Template) -> None:
     assert set() == holders(template, "BatchGetItem", "KEY")
 
 
+def test_secrets_are_put_by_one_and_read_by_another(template: Template) -> None:
+    """Whoever could do both could sign in a receiver's name what was never sent."""
+    assert {"Notify"} == holders(template, "GetItem", "SECRET")
+    assert {"HttpApi"} == holders(template, "PutItem", "SECRET")
+    assert {"HttpApi"} == holders(template, "UpdateItem", "SECRET")
+    for action in ("Query", "DeleteItem", "ConditionCheckItem"):
+        assert set() == holders(template, action, "SECRET"), action
+
+
 @pytest.mark.parametrize("action", ["Scan", "BatchGetItem", "PartiQLSelect"])
 def test_nobody_reads_the_table_past_its_partitions(template: Template, action: str) -> None:
     """A scan has no leading key to be held to."""

@@ -12,6 +12,7 @@ import boto3
 import pytest
 from botocore.config import Config
 from moto import mock_aws
+from onward.app.ask_status import ask_status, reply_of
 from onward.app.carry_out import Drive
 from onward.app.downstream import Downstream
 from onward.app.http.api import Api
@@ -23,6 +24,7 @@ from onward.aws.api_keys import ApiKeys
 from onward.aws.audit import AuditLog
 from onward.aws.blobs import Blobs
 from onward.aws.deliveries import Deliveries
+from onward.aws.endpoint_secrets import EndpointSecrets
 from onward.aws.endpoints import Endpoints
 from onward.aws.idempotency import Once
 from onward.aws.incidents import Incidents
@@ -32,7 +34,8 @@ from onward.aws.run_reader import RunReader
 from onward.aws.run_store import RunStore
 from onward.aws.socket_tickets import SocketTickets
 from onward.aws.tenants import Tenants
-from onward.aws.webhooks import request
+from onward.aws.webhooks import Reply, request
+from onward.domain.delivery import Endpoint
 from onward.domain.protocol import Begin
 from onward.observability import log
 
@@ -204,15 +207,22 @@ def new_service(dynamodb: Any, time: Time) -> Service:
 def new_downstream(dynamodb: Any, time: Time, *, local: bool = True) -> Downstream:
     """Endpoints and deliveries, with queues of their own that are made when they are used."""
     sqs = new_client("sqs")
-    endpoints = Endpoints(dynamodb, RUNS)
+    endpoints = Endpoints(dynamodb, RUNS, EndpointSecrets(dynamodb, ACCESS))
+
+    def get(url: str, headers: dict[str, str], seconds: float) -> Reply:
+        return request("GET", url, headers, seconds=seconds, local=local)
+
+    def ask(endpoint: Endpoint, run_id: str, seconds: float) -> Reply:
+        about = {"tenant": endpoint.tenant, "endpoint_id": endpoint.endpoint_id}
+        asked = about | {"run_id": run_id, "seconds": seconds}
+        return reply_of(ask_status(endpoints, get, time.clock(), asked))
+
     return Downstream(
         endpoints=endpoints,
         deliveries=Deliveries(dynamodb, RUNS),
         bell=Bell(endpoints, lambda: fifo(sqs, NOTIFY), lambda: token_bytes(8).hex()),
         dead=lambda: fifo(sqs, NOTIFY_DEAD),
-        get=lambda url, headers, seconds: request(
-            "GET", url, headers, seconds=seconds, local=local
-        ),
+        ask=ask,
         clock=time.clock,
         local=local,
     )

@@ -57,7 +57,7 @@ def test_a_rotated_secret_is_new_and_the_old_one_ends(
     second, third = (
         operator.post("/endpoints/billing/rotate", {}).body["secret"] for _ in range(2)
     )
-    endpoint = service.downstream.endpoints.get("acme", "billing")
+    endpoint = service.downstream.endpoints.signed("acme", "billing")
     assert endpoint is not None
     assert [third, second] == endpoint.valid_secrets(time.now)
     assert [third] == endpoint.valid_secrets(time.now + BOTH_VALID_SECONDS)

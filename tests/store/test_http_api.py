@@ -40,6 +40,7 @@ def deployed(aws: None, service: Service, monkeypatch: pytest.MonkeyPatch) -> It
         "drills": "0",
         "access_table": ACCESS,
         "audit_days": "400",
+        "notify_function": "notify",
     }
     assert FUNCTION_FIELDS["http_api"] == values.keys()
     for name, value in values.items():

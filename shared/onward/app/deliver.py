@@ -107,7 +107,7 @@ def deliver(sender: Sender, wake: WakeUp, until: float) -> float | None:
 
     Ends before `until` (epoch seconds); what is left by then goes on as a fresh message.
     """
-    endpoint = sender.endpoints.get(wake.tenant, wake.endpoint_id)
+    endpoint = sender.endpoints.signed(wake.tenant, wake.endpoint_id)
     run = sender.reader.run(wake.run_id)
     if run is None or run.tenant != wake.tenant:
         return None

@@ -7,9 +7,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import urlencode
 
-from onward.app.post_event import signature
 from onward.aws.webhooks import NoAnswer
 from onward.domain.delivery import SyncStatus, concerned, lagging, sync_status
 
@@ -36,15 +34,15 @@ _MOST_THREADS: Final = 20
 class Downstream:
     """The endpoints, how far each has got, and the ways to wake and ask them.
 
-    `get` asks an address within some seconds, or raises NoAnswer. `dead` is the queue of
-    wake-ups that ran out of tries. `local`: addresses of this machine are allowed.
+    `ask` asks an endpoint about a run within some seconds, or raises NoAnswer. `dead` is the queue
+    of wake-ups that ran out of tries. `local`: addresses of this machine are allowed.
     """
 
     endpoints: Endpoints
     deliveries: Deliveries
     bell: Bell
     dead: Callable[[], Queue]
-    get: Callable[[str, dict[str, str], float], Reply]
+    ask: Callable[[Endpoint, str, float], Reply]
     clock: Callable[[], float]
     local: bool
 
@@ -78,10 +76,9 @@ class Downstream:
         asked = [e for e in endpoints if e.wants(f"run.{run.status.value}")]
         if not asked:
             return []
-        now = self.clock()
         pool = ThreadPoolExecutor(min(len(asked), _MOST_THREADS))
         answers: list[Future[int | None]] = [
-            pool.submit(self._heard, endpoint, run, now) for endpoint in asked
+            pool.submit(self._heard, endpoint, run) for endpoint in asked
         ]
         wait(answers, timeout=ASK_SECONDS)
         pool.shutdown(wait=False, cancel_futures=True)
@@ -90,13 +87,10 @@ class Downstream:
             for endpoint, answer in zip(asked, answers, strict=True)
         ]
 
-    def _heard(self, endpoint: Endpoint, run: Run, now: float) -> int | None:
+    def _heard(self, endpoint: Endpoint, run: Run) -> int | None:
         """Return what an endpoint's `status_url` says: `{"sequence": n}`, or 404 for never."""
-        url = endpoint.status_url or ""
-        url += ("&" if "?" in url else "?") + urlencode({"run_id": run.run_id})
-        signed = signature(endpoint, f"{run.run_id}/status/{endpoint.endpoint_id}", "", now)
         try:
-            reply = self.get(url, {"Accept": "application/json", **signed}, ASK_SECONDS)
+            reply = self.ask(endpoint, run.run_id, ASK_SECONDS)
         except NoAnswer:
             return None
         if reply.status == _UNHEARD_OF:

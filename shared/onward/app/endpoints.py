@@ -77,8 +77,7 @@ def rotate_secret(registrar: Registrar, tenant: str, endpoint_id: str) -> dict[s
     while True:
         known = find(registrar, tenant, endpoint_id)
         until = registrar.clock() + BOTH_VALID_SECONDS
-        secrets = (Secret(secret), *(Secret(s.text, until) for s in known.secrets[:1]))
-        if registrar.endpoints.keep_secrets(known, secrets):
+        if registrar.endpoints.rotate(known, secret, until):
             both = {"secret": secret, "previous_valid_until": iso(until)}
             return view(known) | both
 

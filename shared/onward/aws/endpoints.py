@@ -4,28 +4,51 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from onward.aws import codec, keys
 from onward.aws.changes import change
+from onward.aws.together import write_together
 from onward.domain.delivery import Endpoint, Secret
+from onward.domain.errors import Conflict, Contended
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from onward.aws.codec import Item
+    from onward.aws.endpoint_secrets import EndpointSecrets
+
+_TRIES: Final = 5
 
 TOMBSTONE_SECONDS: Final = 7 * 86_400
 """A deleted endpoint's row stays as long as a wake-up for it may lie in a queue, and half."""
 
 
 class Endpoints:
-    """A tenant's endpoints, read consistently. A deleted one leaves an empty row that expires."""
+    """A tenant's endpoints, read consistently. A deleted one leaves an empty row that expires.
 
-    def __init__(self, client: Any, table: str) -> None:
+    Their signing keys are in another table (`EndpointSecrets`), which is named to those who make
+    endpoints or sign for them. A row of an earlier release has its keys with it until they are
+    rotated.
+    """
+
+    def __init__(
+        self,
+        client: Any,
+        table: str,
+        secrets: EndpointSecrets | None = None,
+        beside: Sequence[dict[str, Any]] = (),
+    ) -> None:
         """Use a boto3 DynamoDB client and the name of the `runs` table."""
         self._client = client
         self._table = table
+        self._secrets = secrets
+        self._beside = beside
+
+    def beside(self, write: dict[str, Any]) -> Endpoints:
+        """Return endpoints whose changes each carry a write of another row, or are not made."""
+        return Endpoints(self._client, self._table, self._secrets, [*self._beside, write])
 
     def of(self, tenant: str) -> list[Endpoint]:
         """Return a tenant's endpoints, the disabled ones too."""
@@ -48,27 +71,31 @@ class Endpoints:
         )
         return _read(tenant, answer["Item"]) if "Item" in answer else None
 
+    def signed(self, tenant: str, endpoint_id: str) -> Endpoint | None:
+        """Return one endpoint with its signing keys, for those who may read them."""
+        found = self.get(tenant, endpoint_id)
+        if found is None or found.secrets:
+            return found
+        return replace(found, secrets=self._held.of(tenant, endpoint_id))
+
     def create(self, endpoint: Endpoint) -> bool:
-        """Store a new endpoint; False when there is one of that id already."""
+        """Store a new endpoint and its keys; False when there is one of that id already."""
         row = codec.item(
             {
                 "url": endpoint.url,
                 "event_types": list(endpoint.event_types),
                 "status_url": endpoint.status_url,
-                "secrets": _secrets(endpoint.secrets),
                 # Text: the attribute is a key of an index, of which this row is no part.
                 "created_at": codec.iso(endpoint.created_at),
             }
         )
-        try:
-            self._client.put_item(
-                TableName=self._table,
-                Item=_key(endpoint.tenant, endpoint.endpoint_id) | {"schema": codec.SCHEMA} | row,
-                ConditionExpression="attribute_not_exists(pk) OR attribute_exists(deleted_at)",
-            )
-        except self._client.exceptions.ConditionalCheckFailedException:
-            return False
-        return True
+        put = {
+            "TableName": self._table,
+            "Item": _key(endpoint.tenant, endpoint.endpoint_id) | {"schema": codec.SCHEMA} | row,
+            "ConditionExpression": "attribute_not_exists(pk) OR attribute_exists(deleted_at)",
+        }
+        keys_too = self._held.put(endpoint, endpoint.secrets)
+        return self._together({"Put": put}, keys_too)
 
     def describe(self, endpoint: Endpoint, *, anew: bool) -> bool:
         """Replace where and what an endpoint hears, and enable it again; its secrets stay.
@@ -90,18 +117,33 @@ class Endpoints:
             values["created_at"] = codec.iso(endpoint.created_at)
         return self._change(endpoint, values)
 
-    def keep_secrets(self, endpoint: Endpoint, secrets: tuple[Secret, ...]) -> bool:
-        """Replace the signing keys, unless somebody else rotated them since they were read."""
-        seen = codec.dumps(_secrets(endpoint.secrets))
+    def rotate(self, endpoint: Endpoint, secret: str, until: float) -> bool:
+        """Put a signing key first; the one before it is valid until a time.
+
+        False when the endpoint was deleted meanwhile, or the keys of an earlier release, which
+        leave its row with this, were rotated by somebody else.
+        """
+        if not endpoint.secrets:
+            rotated = self._held.rotate(endpoint, secret, until)
+            return self._change(endpoint, {"previous_until": until}, also=[rotated])
+        kept = (Secret(secret), Secret(endpoint.secrets[0].text, until))
+        seen = codec.dumps([[held.text, held.until] for held in endpoint.secrets])
         return self._change(
-            endpoint, {"secrets": _secrets(secrets)}, "secrets = :seen", {":seen": {"S": seen}}
+            endpoint,
+            {"secrets": None},
+            "secrets = :seen",
+            {":seen": {"S": seen}},
+            also=[self._held.put(endpoint, kept)],
         )
 
     def delete(self, endpoint: Endpoint, now: float) -> bool:
         """Forget an endpoint and its secrets."""
         gone: dict[str, object] = dict.fromkeys(("url", "secrets", "status_url", "event_types"))
         until = int(now) + TOMBSTONE_SECONDS
-        return self._change(endpoint, gone | {"deleted_at": now, "expires_at": until})
+        forgotten = [self._held.forget(endpoint)]
+        return self._change(
+            endpoint, gone | {"deleted_at": now, "expires_at": until}, also=forgotten
+        )
 
     def disable(self, endpoint: Endpoint, because: str, now: float) -> bool:
         """Send nothing there any more, and say why, until somebody puts it again."""
@@ -151,27 +193,43 @@ class Endpoints:
         values: Mapping[str, object],
         condition: str = "attribute_exists(pk)",
         seen: Item | None = None,
+        also: Sequence[dict[str, Any]] = (),
     ) -> bool:
         """Change a row that was not deleted meanwhile; False when the condition fails."""
+        update = {
+            "TableName": self._table,
+            "Key": _key(endpoint.tenant, endpoint.endpoint_id),
+            **change(
+                values, f"attribute_exists(#url) AND {condition}", seen or {}, {"#url": "url"}
+            ),
+        }
+        if also or self._beside:
+            return self._together({"Update": update}, *also)
         try:
-            self._client.update_item(
-                TableName=self._table,
-                Key=_key(endpoint.tenant, endpoint.endpoint_id),
-                **change(
-                    values, f"attribute_exists(#url) AND {condition}", seen or {}, {"#url": "url"}
-                ),
-            )
+            self._client.update_item(**update)
         except self._client.exceptions.ConditionalCheckFailedException:
             return False
         return True
 
+    def _together(self, *writes: dict[str, Any]) -> bool:
+        """Write all, with what is to be beside them; False when a condition failed.
+
+        A sender notes in the same row how long the endpoint took. Raises Contended.
+        """
+        for _ in range(_TRIES):
+            with suppress(Conflict):
+                return write_together(self._client, [*writes, *self._beside])
+        raise Contended("the endpoint kept being written by others")
+
+    @property
+    def _held(self) -> EndpointSecrets:
+        if self._secrets is None:
+            raise TypeError("whoever only looks at endpoints has no part in their keys")
+        return self._secrets
+
 
 def _key(tenant: str, endpoint_id: str) -> Item:
     return {"pk": {"S": keys.tenant_pk(tenant)}, "sk": {"S": keys.ENDPOINT + endpoint_id}}
-
-
-def _secrets(secrets: tuple[Secret, ...]) -> list[list[object]]:
-    return [[secret.text, secret.until] for secret in secrets]
 
 
 def _read(tenant: str, encoded: Item) -> Endpoint | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from onward.app import endpoints
@@ -15,6 +16,7 @@ from onward.domain.errors import Fault, InvalidRequest
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from onward.app.endpoints import Registrar
     from onward.app.http.requests import Request
     from onward.app.service import Service
     from onward.aws.tenants import Holder
@@ -28,14 +30,16 @@ def put_endpoint(service: Service, holder: Holder, request: Request, endpoint_id
     """Subscribe (201, with the secret, this once) or change a subscription (200)."""
     authorise(holder, OPERATING)
     body = request.body()
-    found, new = endpoints.put_endpoint(service.registrar, holder.tenant, endpoint_id, body)
+    registrar = _telling(service, holder, "endpoint.put", endpoint_id)
+    found, new = endpoints.put_endpoint(registrar, holder.tenant, endpoint_id, body)
     return Answer(201, found, _SECRET) if new else Answer(200, found, _SECRET)
 
 
 def rotate_endpoint(service: Service, holder: Holder, request: Request, endpoint_id: str) -> Answer:  # noqa: ARG001 - routes are called alike
     """Answer a new secret, this once; the one before it stays valid for a day."""
     authorise(holder, OPERATING)
-    rotated = endpoints.rotate_secret(service.registrar, holder.tenant, endpoint_id)
+    registrar = _telling(service, holder, "endpoint.rotate", endpoint_id)
+    rotated = endpoints.rotate_secret(registrar, holder.tenant, endpoint_id)
     return Answer(200, rotated, _SECRET)
 
 
@@ -56,7 +60,8 @@ def get_endpoints(service: Service, holder: Holder, request: Request) -> Answer:
 def delete_endpoint(service: Service, holder: Holder, request: Request, endpoint_id: str) -> Answer:  # noqa: ARG001 - routes are called alike
     """End a subscription."""
     authorise(holder, OPERATING)
-    endpoints.delete_endpoint(service.registrar, holder.tenant, endpoint_id)
+    registrar = _telling(service, holder, "endpoint.delete", endpoint_id)
+    endpoints.delete_endpoint(registrar, holder.tenant, endpoint_id)
     return Answer(204)
 
 
@@ -80,6 +85,13 @@ def post_redrive(service: Service, holder: Holder, request: Request) -> Answer:
     comment = comment_in(request.said())
     service.audit.note(audited(service, holder, "deliveries.redrive", comment=comment))
     return Answer(202, {"redriven": redrive(service.downstream, holder.tenant)})
+
+
+def _telling(service: Service, holder: Holder, action: str, endpoint_id: str) -> Registrar:
+    """Return what keeps subscriptions, with an entry of the audit log in the same transaction."""
+    write = service.audit.write(audited(service, holder, action, endpoint_id))
+    registrar = service.registrar
+    return replace(registrar, endpoints=registrar.endpoints.beside(write))
 
 
 DELIVERY_ROUTES: Final[tuple[tuple[str, str, Callable[..., Answer]], ...]] = (
