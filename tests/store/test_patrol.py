@@ -18,9 +18,10 @@ from onward.aws.incidents import Incidents
 from onward.aws.retention import Retention
 from onward.domain.protocol import Begin
 
+from tests import faults
 from tests.store.conftest import CURSORS, RUNS, Time, new_client
 from tests.store.listening import Sockets
-from tests.store.runs import RUN_ID, Journey, chain, journey
+from tests.store.runs import RUN_ID, Journey, born, chain, journey
 
 DRIVER = "arn:aws:states:eu-central-1:123456789012:stateMachine:driver"
 OTHER = "run_019ad0f0a0007000800000000000beef"
@@ -46,9 +47,12 @@ class Round:
     started: list[dict[str, Any]] = field(default_factory=list)
     failed: list[str] = field(default_factory=list)
 
-    def go(self, seconds: float = 60, *, everything: bool = False) -> dict[str, int]:
+    def go(
+        self, seconds: float = 60, *, everything: bool = False, tenant: str | None = None
+    ) -> dict[str, int]:
         until = self.time.now + seconds
-        return dict(patrol(self.watch(), until, self.note, everything=everything))
+        how: Any = {"everything": everything, "tenant": tenant}
+        return dict(patrol(self.watch(), until, self.note, **how))
 
     def watch(self, *, alive: bool = False) -> Patrol:
         """What the patrol looks with; `alive`: it finds every execution running."""
@@ -155,3 +159,31 @@ def test_a_socket_that_missed_an_event_of_a_running_run_is_woken(here: Round) ->
 
     assert 1 == here.sockets.work()
     assert [1, 2, 3] == here.sockets.seqs("a")
+
+
+def test_an_operators_round_is_of_their_tenant_alone(here: Round) -> None:
+    """Nobody else's run is looked at, nor counted, however many are due before."""
+    for number in range(230):
+        run_id = f"run_019ad0f0a0007000800000000000{number:04x}"
+        first = born(chain(1), here.time.clock(), run_id, tenant="umbra")
+        here.service.store.create(first.run, first.submission, first.plan, first.event, "birth")
+    queued(here)
+    here.time.now += 61
+
+    found = here.go(tenant="acme")
+
+    assert {"looked": 1, "started": 1} == found
+    assert [RUN_ID] == [body["run_id"] for body in here.started]
+
+
+def test_a_round_of_a_tenant_goes_on_where_the_table_is_busy(here: Round) -> None:
+    """What a batch leaves out is asked for again; what stays out is due the next time."""
+    queued(here)
+    queued(here, OTHER)
+    client = new_client("dynamodb")
+    index = DueIndex(client, RUNS)
+    with faults.half_done(client, "BatchGetItem"):
+        assert {RUN_ID, OTHER} == set(index.of_tenant([RUN_ID, OTHER], "acme"))
+    others = [RUN_ID, *(f"{OTHER}{number}" for number in range(9))]
+    with faults.half_done(client, "BatchGetItem", times=100):
+        assert [RUN_ID] == list(index.of_tenant(others, "acme"))

@@ -69,7 +69,7 @@ def serve() -> Iterator[ScriptedApi]:
             self.end_headers()
             self.wfile.write(content)
 
-        do_GET = do_POST = do_PUT = handle_one  # noqa: N815 - the library's names
+        do_GET = do_POST = do_PUT = do_DELETE = handle_one  # noqa: N815 - the library's names
 
         def log_message(self, *_: object) -> None:
             """Keep the test output clean."""

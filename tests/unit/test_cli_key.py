@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 import boto3
@@ -22,6 +23,17 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 TABLE = "access"
+SHAPE: dict[str, Any] = {
+    "BillingMode": "PAY_PER_REQUEST",
+    "KeySchema": [
+        {"AttributeName": "pk", "KeyType": "HASH"},
+        {"AttributeName": "sk", "KeyType": "RANGE"},
+    ],
+    "AttributeDefinitions": [
+        {"AttributeName": "pk", "AttributeType": "S"},
+        {"AttributeName": "sk", "AttributeType": "S"},
+    ],
+}
 
 
 @pytest.fixture
@@ -31,18 +43,7 @@ def dynamodb(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     client.cache_clear()
     with mock_aws():
         dynamodb = boto3.client("dynamodb")
-        dynamodb.create_table(
-            TableName=TABLE,
-            BillingMode="PAY_PER_REQUEST",
-            KeySchema=[
-                {"AttributeName": "pk", "KeyType": "HASH"},
-                {"AttributeName": "sk", "KeyType": "RANGE"},
-            ],
-            AttributeDefinitions=[
-                {"AttributeName": "pk", "AttributeType": "S"},
-                {"AttributeName": "sk", "AttributeType": "S"},
-            ],
-        )
+        dynamodb.create_table(TableName=TABLE, **SHAPE)
         yield dynamodb
     client.cache_clear()
 
@@ -110,6 +111,54 @@ def test_a_tenant_or_role_that_no_key_carries_is_wrong_use(
 
     assert done.exit_code == 2
     assert dynamodb.scan(TableName=TABLE)["Count"] == 0
+
+
+OLD_KEY = "ow_acme_" + "o" * 32
+
+
+@pytest.fixture
+def runs(dynamodb: Any) -> str:
+    """The table `runs` as an earlier release left it, with a key of each of two tenants."""
+    dynamodb.create_table(TableName="runs", **SHAPE)
+    for tenant in ("acme", "umbra"):
+        digest = sha256(OLD_KEY.replace("acme", tenant).encode()).hexdigest()
+        row = {
+            "pk": {"S": f"TENANT#{tenant}"},
+            "sk": {"S": f"KEY#{digest}"},
+            "tenant": {"S": tenant},
+            "subject": {"S": "ci"},
+            "roles": {"L": [{"S": "operator"}, {"S": "submitter"}]},
+            "schema": {"N": "1"},
+        }
+        dynamodb.put_item(TableName="runs", Item=row)
+    return "runs"
+
+
+def test_keys_of_an_earlier_release_open_once_they_are_adopted(dynamodb: Any, runs: str) -> None:
+    """One tenant's, by its operator; adopted twice, one that was revoked stays so."""
+    keys = ApiKeys(dynamodb, TABLE)
+    door = Doorkeeper(keys, lambda: 0.0, lambda _: None)
+    with pytest.raises(Unauthenticated):
+        door.authenticate(f"Bearer {OLD_KEY}")
+    adopting = ["keys", "adopt", "acme", "--runs-table", runs, "--table", TABLE]
+
+    done = CliRunner().invoke(app, adopting)
+
+    assert done.exit_code == 0
+    holder = door.authenticate(f"Bearer {OLD_KEY}")
+    assert done.stdout.split() == [holder.key_id]
+    assert ("acme", "ci", {"operator", "submitter"}) == (
+        holder.tenant,
+        holder.subject,
+        holder.roles,
+    )
+    (key,) = keys.of("acme")
+    assert keys.revoke(key, 1.0, [])
+    again = CliRunner().invoke(app, adopting)
+    assert "none are left" in again.stdout
+    for tenant in ("acme", "umbra"):
+        with pytest.raises(Unauthenticated):
+            door.authenticate("Bearer " + OLD_KEY.replace("acme", tenant))
 
 
 def test_a_table_that_cannot_be_written_is_not_reachable(dynamodb: Any) -> None:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from onward.aws.api_keys import ApiKeys
+    from onward.aws.tenants import Tenants
 
 TENANT: Final = re.compile(r"[a-z0-9-]{1,32}")
 ROLE: Final = re.compile(r"submitter|operator|worker|approver(:[a-z0-9-]{1,32})?")
@@ -112,6 +113,20 @@ def lasting_key(
         text = new_key(tenant, entropy)
     store_key(keys, text, subject, roles, now)
     return text
+
+
+def adopt_keys(keys: ApiKeys, tenants: Tenants, tenant: str, now: float) -> list[str]:
+    """Let keys of a release that kept them with the runs open as they did; return their ids.
+
+    Nobody reads them there any more: what may write runs could have made itself a key. Those that
+    were adopted before, and perhaps revoked since, stay as they are.
+    """
+    adopted = []
+    for digest, holder in tenants.old_keys(tenant):
+        key_id = key_id_of(digest)
+        if keys.put(ApiKey(key_id, tenant, holder.subject, holder.roles, digest, now)):
+            adopted.append(key_id)
+    return adopted
 
 
 def authorise(holder: Holder, roles: frozenset[str]) -> None:

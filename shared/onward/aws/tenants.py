@@ -51,6 +51,26 @@ class Tenants:
         self._client = client
         self._table = table
 
+    def old_keys(self, tenant: str) -> list[tuple[str, Holder]]:
+        """Return the SHA-256 and holder of keys that a release before `access` issued."""
+        pages = self._client.get_paginator("query").paginate(
+            TableName=self._table,
+            KeyConditionExpression="pk = :pk AND begins_with(sk, :sk)",
+            ExpressionAttributeValues={
+                ":pk": {"S": keys.tenant_pk(tenant)},
+                ":sk": {"S": keys.KEY},
+            },
+            ConsistentRead=True,
+        )
+        return [
+            (
+                row["sk"]["S"].removeprefix(keys.KEY),
+                Holder(tenant, row["subject"]["S"], frozenset(r["S"] for r in row["roles"]["L"])),
+            )
+            for page in pages
+            for row in page["Items"]
+        ]
+
     def put_run_ticket(self, tenant: str, digest: str, ticket: RunTicket) -> None:
         """Store a ticket by its SHA-256; the ticket itself is stored nowhere."""
         row = _key(tenant, keys.TICKET + digest) | codec.item(asdict(ticket))

@@ -10,6 +10,7 @@ import json
 import os
 import re
 import time
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -23,6 +24,8 @@ from onward.cli.stack import State
 from onward.client import ServiceUnreachable
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from onward.aws.api_keys import ApiKeys
 
 keys = typer.Typer(help="List the API keys of the tenant, and revoke them.")
@@ -55,16 +58,9 @@ def key(
 
     roles, now = role or ["submitter"], time.time()
     until = None if expires is None else now + _seconds(expires)
-    try:
+    with _storing():
         held = _deployed(table) if table else _local(state)
         text, made = issue_key(held, tenant, subject, roles, os.urandom, now, until)
-    except ServiceUnreachable:
-        raise
-    except ValueError as error:
-        raise WrongUse(str(error)) from error
-    except Exception as error:
-        # botocore knows some dozens of ways not to get there: credentials, region, network, grants.
-        raise ServiceUnreachable(f"the key could not be stored: {error}") from error
     issued = {
         "api_key": text,
         "id": made.key_id,
@@ -102,6 +98,23 @@ def revoke(
     Console().out(f"{key_id}  revoked", highlight=False)
 
 
+@keys.command("adopt")
+def adopt(
+    tenant: Annotated[str, typer.Argument(help="Whose keys.")],
+    runs_table: Annotated[str, typer.Option(help="RunsTable of a deployed stack.")],
+    table: Annotated[str, typer.Option(help="AccessTable of the same stack.")],
+) -> None:
+    """Let keys open that an earlier release kept with the runs; with your AWS credentials."""
+    from onward.app.keys import adopt_keys
+    from onward.aws.clients import client
+    from onward.aws.tenants import Tenants
+
+    with _storing():
+        old = Tenants(client("dynamodb"), runs_table)
+        adopted = adopt_keys(_deployed(table), old, tenant, time.time())
+    Console(soft_wrap=True).out("\n".join(adopted) or "none are left to adopt", highlight=False)
+
+
 def audit(
     since: Annotated[
         str | None, typer.Option(help="The earliest time, such as 2026-11-29T10:00:00Z.")
@@ -118,6 +131,20 @@ def audit(
         return
     shown = ("at", "action", "target", "subject", "key_id", "comment")
     print_table(shown, rows, "no operator has done anything")
+
+
+@contextmanager
+def _storing() -> Iterator[None]:
+    """Say in one line why keys could not be stored."""
+    try:
+        yield
+    except ServiceUnreachable:
+        raise
+    except ValueError as error:
+        raise WrongUse(str(error)) from error
+    except Exception as error:
+        # botocore knows some dozens of ways not to get there: credentials, region, network, grants.
+        raise ServiceUnreachable(f"the key could not be stored: {error}") from error
 
 
 def _seconds(span: str) -> int:
