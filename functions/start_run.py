@@ -6,8 +6,8 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from onward.app.carry_out import COMMIT_MARGIN
-from onward.app.start_run import start_run
-from onward.compose import drive, engine, until
+from onward.app.start_run import take_message
+from onward.compose import starter, until
 from onward.observability import log
 
 if TYPE_CHECKING:
@@ -15,16 +15,13 @@ if TYPE_CHECKING:
 
 
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
-    """Start each message's generation; report those that could not be started."""
+    """Start what each message asks for; report those that could not be started."""
     failures = []
     for record in event["Records"]:
         body = json.loads(record["body"])
-        with log(context, run_id=body["run_id"], generation=body["generation"]) as line:
+        with log(context, **body) as line:
             try:
-                end = until(context) - COMMIT_MARGIN
-                start_run(
-                    drive("start_run"), engine("start_run"), body["run_id"], body["generation"], end
-                )
+                take_message(starter(), body, until(context) - COMMIT_MARGIN)
             except Exception:  # noqa: BLE001 - redelivered, and kept in the DLQ in the end
                 line.exception("start failed")
                 failures.append({"itemIdentifier": record["messageId"]})

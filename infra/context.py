@@ -24,6 +24,17 @@ _FORMS: Final = {
     "local_endpoints": _SWITCH,
     "retention_days": _NUMBER,
     "audit_days": re.compile(r"([1-9][0-9]{0,4})?"),
+    **dict.fromkeys(
+        (
+            "max_running",
+            "max_steps",
+            "max_children",
+            "max_input_bytes",
+            "max_active_runs",
+            "max_active_steps",
+        ),
+        re.compile(r"([1-9][0-9]{0,11})?"),
+    ),
     "concurrency": _NUMBER,
     "state": re.compile(r"destroy|keep|"),
     "sandbox_without_filter": re.compile(r"refuse|alarm|"),
@@ -51,6 +62,12 @@ class Context:
     not said. An alarm rings at four fifths.
     `retention_days`: how long logs and checkpoints are kept after the end; without, for ever.
     `audit_days`: how long it is kept what operators did; without, 400.
+    `max_running`: runs that are driven at a time; a tenant may have half of them, the others of
+    its runs stay queued.
+    `max_steps`, `max_children`, `max_input_bytes`: what one run may cost: planned steps (at most
+    500), children of its fan-outs, bytes of all its inputs.
+    `max_active_runs`, `max_active_steps`: what one tenant may have that has not ended: runs, and
+    steps and children of those.
     `model`: ids of Bedrock models or inference profiles, separated by commas; without any,
     workflows follow rules.
     `layer`: "none" where the functions find their dependencies in the environment, or the path of
@@ -72,6 +89,12 @@ class Context:
     concurrency: str = ""
     retention_days: str = ""
     audit_days: str = ""
+    max_running: str = ""
+    max_steps: str = ""
+    max_children: str = ""
+    max_input_bytes: str = ""
+    max_active_runs: str = ""
+    max_active_steps: str = ""
     model: str = ""
     layer: str = ""
     sandbox_without_filter: str = ""

@@ -116,6 +116,7 @@ class OnwardStack(Stack):
                 "cursors_table": self.state.cursors.table_name,
                 "patrol_parameter": self.patrol.interval.parameter_name,
                 "retention_days": self.context.retention_days or "0",
+                "max_running": self.context.max_running,
             },
             timeout=PATROL_TIMEOUT,
         )
@@ -134,6 +135,11 @@ class OnwardStack(Stack):
                 "cursors_table": self.state.cursors.table_name,
                 "socket_url": self.live.stage.url,
                 "audit_days": self.context.audit_days or AUDIT_DAYS,
+                "max_steps": self.context.max_steps,
+                "max_children": self.context.max_children,
+                "max_input_bytes": self.context.max_input_bytes,
+                "max_active_runs": self.context.max_active_runs,
+                "max_active_steps": self.context.max_active_steps,
             }
             | self._access(),
             timeout=HTTP_TIMEOUT,
@@ -142,7 +148,11 @@ class OnwardStack(Stack):
     def _start_run(self) -> Function:
         return self._function(
             "start_run",
-            self._data() | {"driver_arn": self.driver.machine.state_machine_arn},
+            self._data()
+            | {
+                "driver_arn": self.driver.machine.state_machine_arn,
+                "max_running": self.context.max_running,
+            },
             timeout=START_TIMEOUT,
         )
 

@@ -39,6 +39,7 @@ _REMEMBER: Final = (
 
 BY_TENANT: Final = "by_tenant"
 DUE: Final = "due"
+ACTIVE: Final = "active"
 
 _STRING: Final = dynamodb.AttributeType.STRING
 
@@ -97,6 +98,11 @@ class State(Construct):
         """Let functions find runs at which somebody has to look, and deliveries that are dead."""
         for function in functions:
             _grant(function, ("dynamodb:Query",), f"{self.runs.table_arn}/index/{DUE}")
+
+    def let_count_active(self, *functions: Function) -> None:
+        """Let functions count a tenant's runs that have not ended."""
+        for function in functions:
+            _grant(function, ("dynamodb:Query",), f"{self.runs.table_arn}/index/{ACTIVE}")
 
     def let_remember(self, *functions: Function) -> None:
         """Let functions keep idempotency records."""
@@ -180,6 +186,15 @@ class State(Construct):
             partition_key=dynamodb.Attribute(name="due_shard", type=_STRING),
             sort_key=dynamodb.Attribute(name="due_at", type=dynamodb.AttributeType.NUMBER),
             projection_type=dynamodb.ProjectionType.KEYS_ONLY,
+        )
+        # Sparse: a run carries these two until it has ended. It is written to when what the run
+        # does changes, when it is extended and when it fans out, never with a single step.
+        table.add_global_secondary_index(
+            index_name=ACTIVE,
+            partition_key=dynamodb.Attribute(name="active_pk", type=_STRING),
+            sort_key=dynamodb.Attribute(name="active_sk", type=_STRING),
+            projection_type=dynamodb.ProjectionType.INCLUDE,
+            non_key_attributes=["steps_total", "children"],
         )
         return table
 

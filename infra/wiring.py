@@ -45,6 +45,7 @@ def grant(stack: OnwardStack) -> None:
     deciding = (driven.execute_step, driven.recover, driven.settle, driven.park)
     state.let_commit(stack.http_api, stack.start_run, stack.patrol_function, *deciding)
     state.let_list(stack.http_api)
+    state.let_count_active(stack.http_api, stack.start_run, stack.patrol_function)
     state.let_find_due(stack.patrol_function, stack.http_api)
     state.let_read(stack.publish_outbox)
     state.let_mark_deliveries(stack.notify)

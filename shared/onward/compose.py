@@ -23,9 +23,11 @@ from onward.settings import settings
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from onward.app.admission import Share
     from onward.app.follow_up import Ends
     from onward.app.patrol import Patrol
     from onward.app.run_code import RemoteSandbox
+    from onward.app.start_run import Starter
     from onward.app.wake_notify import Bell
     from onward.aws.idempotency import Once
     from onward.aws.models import BedrockModel
@@ -35,6 +37,9 @@ if TYPE_CHECKING:
     from onward.settings import Settings
 
 DAY: Final = 86_400
+
+MAX_RUNNING: Final = 200
+"""Runs that are driven at a time, where nothing else is set."""
 
 
 @cache
@@ -148,6 +153,25 @@ def engine(function: str) -> Engine:
 
 
 @cache
+def share(function: str) -> Share:
+    """Return who is let in: no tenant holds more than half of what may run at a time."""
+    from onward.app.admission import Share
+    from onward.aws.active_runs import ActiveRuns
+
+    held = settings(function)
+    active = ActiveRuns(client("dynamodb"), held.runs_table)
+    return Share(active, max(1, (held.number("max_running") or MAX_RUNNING) // 2))
+
+
+@cache
+def starter() -> Starter:
+    """Return what `start_run` starts executions with."""
+    from onward.app.start_run import Starter
+
+    return Starter(drive("start_run"), engine("start_run"), share("start_run"))
+
+
+@cache
 def start_queue(function: str) -> Queue:
     """Return the queue that start_run reads."""
     return Queue(client("sqs"), settings(function).start_queue_url)
@@ -168,6 +192,7 @@ def watch() -> Patrol:
         wake=wake_driver,
         ends=ends(),
         incidents=Incidents(client("dynamodb"), settings("patrol").runs_table),
+        share=share("patrol"),
     )
 
 

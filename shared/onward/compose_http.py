@@ -8,10 +8,12 @@ import time
 from functools import cache
 from typing import Final
 
+from onward.app.admission import Quota
 from onward.app.http.api import Api
 from onward.app.keys import Doorkeeper
 from onward.app.service import Service
 from onward.app.submit_run import KEY_SECONDS
+from onward.aws.active_runs import ActiveRuns
 from onward.aws.api_keys import ApiKeys
 from onward.aws.audit import AuditLog
 from onward.aws.clients import client
@@ -24,8 +26,9 @@ from onward.aws.sockets import reachable
 from onward.aws.tenants import Tenants
 from onward.compose import blobs, drive, live_queue, wake_driver
 from onward.compose_notify import downstream
+from onward.domain.limits import RunLimits, TenantLimits
 from onward.sdk.catalogue import Catalogue, load_catalogue
-from onward.settings import settings
+from onward.settings import Settings, settings
 
 NAME = "http_api"
 
@@ -58,8 +61,29 @@ def api() -> Api:
         downstream=downstream(NAME),
         audit=AuditLog(dynamodb, held.runs_table, held.audit_seconds),
         live=lambda: live_queue(NAME),
+        limits=run_limits(held),
+        quota=Quota(ActiveRuns(dynamodb, held.runs_table), tenant_limits(held), time.time),
     )
     return Api(service)
+
+
+def run_limits(held: Settings) -> RunLimits:
+    """Return what one run may cost: what is set, and the library's own for the rest."""
+    own = RunLimits()
+    return RunLimits(
+        steps=held.number("max_steps") or own.steps,
+        children=held.number("max_children") or own.children,
+        bytes=held.number("max_input_bytes") or own.bytes,
+    )
+
+
+def tenant_limits(held: Settings) -> TenantLimits:
+    """Return what one tenant may have at a time, likewise."""
+    own = TenantLimits()
+    return TenantLimits(
+        active=held.number("max_active_runs") or own.active,
+        steps=held.number("max_active_steps") or own.steps,
+    )
 
 
 PATROL_SECONDS: Final = 20

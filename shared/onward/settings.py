@@ -20,6 +20,11 @@ _DATA: Final = frozenset({"runs_table", "artifacts_bucket"})
 _CATALOGUE: Final = frozenset({"drills", "idempotency_table"})
 """For whoever loads the catalogue, and remembers what it answered."""
 
+_LIMITS: Final = frozenset(
+    {"max_steps", "max_children", "max_input_bytes", "max_active_runs", "max_active_steps"}
+)
+"""What one run may cost, and one tenant have at a time; for whoever takes new runs."""
+
 _ENDING: Final = frozenset({"notify_queue_url", "live_queue_url"})
 """For whoever may commit a run's end, and then wakes those who listen."""
 
@@ -38,8 +43,9 @@ FUNCTION_FIELDS: Final[Mapping[str, frozenset[str]]] = {
         "access_table",
         "audit_days",
         "notify_function",
-    },
-    "start_run": _DATA | {"driver_arn"},
+    }
+    | _LIMITS,
+    "start_run": _DATA | {"driver_arn", "max_running"},
     "execute_step": _DATA | _CATALOGUE | {"model_id", "sandbox_function"} | _ENDING,
     "run_sandbox": frozenset({"sandbox_without_filter"}),
     "recover": _DATA | _ENDING,
@@ -66,6 +72,7 @@ FUNCTION_FIELDS: Final[Mapping[str, frozenset[str]]] = {
         "cursors_table",
         "patrol_parameter",
         "retention_days",
+        "max_running",
     },
     "authorize": frozenset({"cursors_table", "access_table"}),
     "ws_connect": frozenset({"cursors_table", "access_table"}),
@@ -80,8 +87,8 @@ FUNCTION_FIELDS: Final[Mapping[str, frozenset[str]]] = {
 Nothing that the driver invokes may name the driver: in one stack that is a cycle.
 """
 
-OPTIONAL: Final = frozenset({"model_id"})
-"""Fields that may be empty: what they switch on is then absent."""
+OPTIONAL: Final = frozenset({"model_id", "max_running", *_LIMITS})
+"""Fields that may be empty: what they switch on is then absent, a limit is the library's own."""
 
 
 class SettingMissing(LookupError):
@@ -115,6 +122,12 @@ class Settings:
     audit_days: str = ""
     drills: str = "0"
     model_id: str = ""
+    max_running: str = ""
+    max_steps: str = ""
+    max_children: str = ""
+    max_input_bytes: str = ""
+    max_active_runs: str = ""
+    max_active_steps: str = ""
 
     @property
     def allows_drills(self) -> bool:
@@ -130,6 +143,11 @@ class Settings:
     def allows_local(self) -> bool:
         """Whether webhooks may go to this machine and network; never on a stack in the cloud."""
         return self.allow_local_endpoints == "1"
+
+    def number(self, field: str) -> int | None:
+        """Return a field that holds a whole number; None where the library's own counts."""
+        held = str(getattr(self, field))
+        return int(held) if held else None
 
     @property
     def retention_seconds(self) -> int:

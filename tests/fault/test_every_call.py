@@ -16,8 +16,9 @@ from onward.aws.idempotency import Once
 from onward.aws.run_reader import RunReader
 from onward.aws.run_store import RunStore
 from onward.domain.machine import submit
-from onward.domain.model import Payload, RunStatus, Submission
+from onward.domain.model import Payload, RunStatus
 from onward.domain.plan import compile_plan
+from onward.domain.submission import Submission
 
 from tests.fault import receiver
 from tests.fault.course import Mortal, to_the_end

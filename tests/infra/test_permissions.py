@@ -71,7 +71,12 @@ def test_no_policy_allows_a_whole_service(template: Template) -> None:
 
 
 @pytest.mark.parametrize(
-    ("index", "readers"), [("by_tenant", {"HttpApi"}), ("due", {"HttpApi", "Patrol"})]
+    ("index", "readers"),
+    [
+        ("by_tenant", {"HttpApi"}),
+        ("due", {"HttpApi", "Patrol"}),
+        ("active", {"HttpApi", "StartRun", "Patrol"}),
+    ],
 )
 def test_an_index_is_read_by_who_needs_it(
     template: Template, index: str, readers: set[str]

@@ -12,6 +12,7 @@ import boto3
 import pytest
 from botocore.config import Config
 from moto import mock_aws
+from onward.app.admission import Quota
 from onward.app.ask_status import ask_status, reply_of
 from onward.app.carry_out import Drive
 from onward.app.downstream import Downstream
@@ -20,6 +21,7 @@ from onward.app.keys import Doorkeeper, issue_key
 from onward.app.service import Service
 from onward.app.submit_run import KEY_SECONDS
 from onward.app.wake_notify import Bell
+from onward.aws.active_runs import ActiveRuns
 from onward.aws.api_keys import ApiKeys
 from onward.aws.audit import AuditLog
 from onward.aws.blobs import Blobs
@@ -36,6 +38,7 @@ from onward.aws.socket_tickets import SocketTickets
 from onward.aws.tenants import Tenants
 from onward.aws.webhooks import Reply, request
 from onward.domain.delivery import Endpoint
+from onward.domain.limits import RunLimits, TenantLimits
 from onward.domain.protocol import Begin
 from onward.observability import log
 
@@ -54,6 +57,7 @@ PROJECTED: dict[str, dict[str, Any]] = {
         "NonKeyAttributes": ["status", "workflow", "run_id", "ended_at"],
     },
     "due": {"ProjectionType": "KEYS_ONLY"},
+    "active": {"ProjectionType": "INCLUDE", "NonKeyAttributes": ["steps_total", "children"]},
 }
 RUNS, IDEMPOTENCY, CURSORS, BUCKET = "runs", "idempotency", "cursors", "artifacts"
 ACCESS = "access"
@@ -201,6 +205,8 @@ def new_service(dynamodb: Any, time: Time) -> Service:
         downstream=new_downstream(dynamodb, time),
         audit=AuditLog(dynamodb, RUNS, AUDIT_SECONDS),
         live=lambda: fifo(new_client("sqs"), LIVE),
+        limits=RunLimits(),
+        quota=Quota(ActiveRuns(dynamodb, RUNS), TenantLimits(), time.clock),
     )
 
 
@@ -272,7 +278,7 @@ def session() -> boto3.Session:
 
 
 def make_tables(dynamodb: Any) -> None:
-    names = ["pk", "sk", "tenant_pk", "created_at", "due_shard"]
+    names = ["pk", "sk", "tenant_pk", "created_at", "due_shard", "active_pk", "active_sk"]
     dynamodb.create_table(
         TableName=RUNS,
         BillingMode="PAY_PER_REQUEST",
@@ -290,6 +296,7 @@ def make_tables(dynamodb: Any) -> None:
             for name, attributes in {
                 "by_tenant": ("tenant_pk", "created_at"),
                 "due": ("due_shard", "due_at"),
+                "active": ("active_pk", "active_sk"),
             }.items()
         ],
     )

@@ -11,9 +11,10 @@ from onward.aws.blobs import Blobs
 from onward.aws.run_reader import RunReader
 from onward.aws.run_store import RunStore
 from onward.domain.machine import submit
-from onward.domain.model import Event, Json, Payload, PlannedStep, Policy, Run, Submission
+from onward.domain.model import Event, Json, Payload, PlannedStep, Policy, Run
 from onward.domain.plan import ToolSpec, compile_plan
 from onward.domain.protocol import Command, Outcome
+from onward.domain.submission import Submission
 
 _SCRIPTED = "tests.store.scripted_tools"
 TOOLS = {

@@ -24,10 +24,10 @@ from onward.domain.model import (
     RunStatus,
     Step,
     StepStatus,
-    Submission,
     Usage,
     Wait,
 )
+from onward.domain.submission import Submission
 
 # What UTF-8 can carry: a lone surrogate is refused before it is stored.
 words = st.text(st.characters(exclude_categories=["Cs"]))

@@ -6,11 +6,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+from onward.app.admission import Share
 from onward.app.follow_up import Ends
 from onward.app.patrol import Patrol, patrol
 from onward.app.recovery_stats import recovery_stats
 from onward.app.service import Service
 from onward.app.wake_live import Siren
+from onward.aws.active_runs import ActiveRuns
 from onward.aws.cursors import Cursors
 from onward.aws.due import DueIndex
 from onward.aws.engine import Engine, Execution
@@ -46,6 +48,7 @@ class Round:
     sockets: Sockets
     started: list[dict[str, Any]] = field(default_factory=list)
     failed: list[str] = field(default_factory=list)
+    share: int = 100
 
     def go(
         self, seconds: float = 60, *, everything: bool = False, tenant: str | None = None
@@ -73,6 +76,7 @@ class Round:
                 keep_seconds=0,
             ),
             incidents=Incidents(dynamodb, RUNS),
+            share=Share(ActiveRuns(dynamodb, RUNS), self.share),
         )
 
     def note(self, run_id: str, _error: Exception) -> None:
@@ -108,6 +112,21 @@ def test_a_run_whose_start_was_lost_is_started_and_told_of(here: Round) -> None:
         cause["count"],
         cause["resume_max_seconds"],
     )
+
+
+def test_a_run_that_its_tenants_share_holds_back_is_no_repair(here: Round) -> None:
+    """It waits, looked at each minute; when there is room and nobody said so it is started."""
+    here.share = 1
+    first, _ = queued(here), queued(here, OTHER)
+    first.move(Begin())
+    for _ in range(2):
+        here.time.now += 61
+        here.go()
+        assert [] == [each for each in here.started if each["run_id"] == OTHER]
+    here.share = 2
+    here.time.now += 61
+    here.go()
+    assert [OTHER] == [each["run_id"] for each in here.started if each["run_id"] == OTHER]
 
 
 def test_a_run_that_cannot_be_looked_at_stops_no_look_at_another(

@@ -22,6 +22,7 @@ class Stream:
         self.sqs = new_client("sqs")
         start = self.sqs.create_queue(QueueName="start")["QueueUrl"]
         self.start = Queue(self.sqs, start)
+        self.start_url = start
         self.notify = fifo(self.sqs, "notify.fifo")
         self.slow = fifo(self.sqs, "notify-slow.fifo")
         self.reads = 0
@@ -43,6 +44,12 @@ class Stream:
             queue.delete(letter)
             found.append((letter.body["run_id"], letter.body["endpoint_id"]))
         return found
+
+    def asked_for_room(self) -> int:
+        """How many messages the start queue holds, those that come later included."""
+        names = ["ApproximateNumberOfMessagesDelayed", "ApproximateNumberOfMessages"]
+        answer = self.sqs.get_queue_attributes(QueueUrl=self.start_url, AttributeNames=names)
+        return sum(int(answer["Attributes"][name]) for name in names)
 
     def started(self) -> int:
         return len([self.start.delete(letter) for letter in self.start.letters()])
@@ -176,3 +183,17 @@ def test_a_disabled_endpoint_is_not_woken(here: World, stream: Stream) -> None:
     here.downstream.endpoints.disable(endpoint, "answered 410 Gone", here.time.now)
     stream.publish(record(1, "run.queued"))
     assert [] == stream.woken()
+
+
+def test_an_end_makes_room_for_a_queued_run_of_its_tenant(stream: Stream) -> None:
+    """So does a wait; once a batch, and after the index that is counted has caught up."""
+    stream.publish(record(1, "run.started"), record(2, "step.succeeded"))
+    assert 0 == stream.asked_for_room()
+    stream.publish(record(3, "run.succeeded"), record(3, "run.failed", "run_2"))
+    assert 1 == stream.asked_for_room()
+    stream.publish(record(4, "run.waiting", "run_3"))
+    assert 2 == stream.asked_for_room()
+    answer = stream.sqs.get_queue_attributes(
+        QueueUrl=stream.start_url, AttributeNames=["ApproximateNumberOfMessagesDelayed"]
+    )
+    assert "0" != answer["Attributes"]["ApproximateNumberOfMessagesDelayed"]

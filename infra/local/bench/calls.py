@@ -115,8 +115,9 @@ def submit_plan(document: dict[str, Any]) -> str:
     """Store a run of a plan of echoes and return its id; nobody is told to drive it."""
     from onward.compose import drive
     from onward.domain.machine import submit
-    from onward.domain.model import Payload, Submission
+    from onward.domain.model import Payload
     from onward.domain.plan import compile_plan
+    from onward.domain.submission import Submission
     from workflows.samples.tools import echo
 
     plan = compile_plan(document, {echo.name: echo.spec})

@@ -1,6 +1,7 @@
 """Find runs that stand still, and set them going again.
 
 What a look finds                                what is done about it
+    its tenant has its share of running runs     nothing: it stays queued
     nobody drives it (start was lost)            its start is queued again
     its execution is dead                        the next generation is queued, the dead one fenced
     its driver is parked, and need not be        the token is answered
@@ -33,6 +34,7 @@ from onward.metrics import Metric, count
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from onward.app.admission import Share
     from onward.app.carry_out import Drive
     from onward.app.follow_up import Ends
     from onward.aws.due import DueIndex
@@ -72,6 +74,7 @@ class Patrol:
     wake: Callable[[str], object]
     ends: Ends
     incidents: Incidents
+    share: Share
 
 
 def patrol(
@@ -148,6 +151,8 @@ def _tell(watch: Patrol, run: Run, repair: Repair) -> None:
 def _repair(watch: Patrol, run: Run) -> Repair | None:
     if run.stalled:
         return None  # an operator resumes it
+    if run.generation == 1 and watch.share.holds_back(run.tenant, run.run_id):
+        return None
     state = watch.engine.state(run.run_id, run.generation)
     if state is Execution.ABSENT:
         watch.start({"run_id": run.run_id, "generation": run.generation})
@@ -197,6 +202,12 @@ def _overdue(watch: Patrol, run: Run) -> bool:
 
 
 def _patience(run: Run, now: float) -> int:
-    """Return seconds until the next look: sooner when a wait is over before."""
+    """Return seconds until the next look: sooner when a wait is over before.
+
+    One that its tenant's share holds back is looked at often: it may have lost the message that
+    there is room.
+    """
+    if run.started_at is None:
+        return SOON
     ends = [wait.until - now for wait in run.waiting.values() if wait.until is not None]
     return int(min(LATEST, max(SOON, min(ends, default=LATEST) + SOON)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from onward.app.wake_live import live_wake_up
 from onward.app.wake_notify import wake_up
@@ -18,8 +18,16 @@ if TYPE_CHECKING:
     from onward.domain.delivery import Endpoint
 
 RUN_PREFIX = "RUN#"
-_SOCKETS = ""
+INDEX_LAG: Final = 1
+"""Seconds after which an index is believed to show a commit."""
+
+_SOCKETS: Final = ""
 """Stands for all sockets of a run among the endpoints that were told."""
+
+_QUEUED: Final = "queued"
+"""Stands for all queued runs of a tenant there."""
+
+_MAKES_ROOM: Final = ENDS | {"run.waiting"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +60,17 @@ def publish_outbox(records: Sequence[dict[str, Any]], outlets: Outlets) -> str |
     return None
 
 
+def _make_room(image: dict[str, Any], outlets: Outlets, told: set[tuple[str, str]]) -> None:
+    """Let queued runs of a tenant be started, one of whose runs is not driven any more.
+
+    A little later, for the index that is counted follows the table.
+    """
+    tenant = image["tenant"]["S"]
+    if image["type"]["S"] in _MAKES_ROOM and (tenant, _QUEUED) not in told:
+        outlets.start.send([{"tenant": tenant}], delay=INDEX_LAG)
+        told.add((tenant, _QUEUED))
+
+
 def _publish(
     image: dict[str, Any],
     outlets: Outlets,
@@ -68,6 +87,7 @@ def _publish(
         told.add((run_id, _SOCKETS))
     if "tenant" not in image:
         return  # written by a release from before there were endpoints
+    _make_room(image, outlets, told)
     tenant, kind = image["tenant"]["S"], image["type"]["S"]
     woken = [
         endpoint
@@ -98,6 +118,7 @@ def start_message(image: dict[str, Any]) -> dict[str, Any] | None:
     return {
         "run_id": _run(image),
         "generation": int(image["start"]["N"]),
+        **({"tenant": image["tenant"]["S"]} if "tenant" in image else {}),
     }
 
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from onward.app.endpoints import Registrar
-from onward.domain.limits import RunLimits, TenantLimits
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from onward.app.admission import Quota
     from onward.app.carry_out import Drive
     from onward.app.downstream import Downstream
     from onward.app.keys import Doorkeeper
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from onward.aws.run_store import RunStore
     from onward.aws.socket_tickets import SocketTickets
     from onward.aws.tenants import Tenants
+    from onward.domain.limits import RunLimits
     from onward.sdk.catalogue import Catalogue
 
 
@@ -77,8 +78,8 @@ class Service:
     downstream: Downstream
     audit: AuditLog
     live: Callable[[], Queue]
-    limits: RunLimits = field(default_factory=RunLimits)
-    tenant_limits: TenantLimits = field(default_factory=TenantLimits)
+    limits: RunLimits
+    quota: Quota
 
     @property
     def reader(self) -> RunReader:

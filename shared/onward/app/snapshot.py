@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from onward.domain.effects import Effect
-    from onward.domain.model import Failing, Failure, PlannedStep, Run, Step, Submission
+    from onward.domain.model import Failing, Failure, PlannedStep, Run, Step
+    from onward.domain.submission import Submission
 
 OUTPUT_BYTES: Final = 1024 * 1024
 """Outputs that one snapshot carries; those after them are left out (a function's limit: 6 MB)."""

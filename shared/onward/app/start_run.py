@@ -1,16 +1,48 @@
-"""Start the execution that a run's log asks for."""
+"""Start the executions that logs ask for, as many of a tenant's at a time as it may have."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from onward.app.carry_out import carry_out
 from onward.aws.engine import Execution
 from onward.domain.protocol import Restart
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from onward.app.admission import Share
     from onward.app.carry_out import Drive
     from onward.aws.engine import Engine
+
+
+@dataclass(frozen=True, slots=True)
+class Starter:
+    """What starting executions takes."""
+
+    drive: Drive
+    engine: Engine
+    share: Share
+
+
+def take_message(starter: Starter, message: Mapping[str, Any], until: float) -> int:
+    """Do what a message of the start queue says; return how many executions it was about.
+
+    `{run_id, generation, tenant}`: start a generation. The first one of a run stays queued while
+    its tenant has its share of running runs; all others drive on what runs already.
+    `{tenant}`: one of its runs is not driven any more, so start queued ones that there is room for.
+    """
+    if "run_id" not in message:
+        chosen = starter.share.next(message["tenant"])
+        for run_id in chosen:
+            start_run(starter.drive, starter.engine, run_id, 1, until)
+        return len(chosen)
+    run_id, generation = message["run_id"], message["generation"]
+    if generation == 1 and starter.share.holds_back(message.get("tenant", ""), run_id):
+        return 0
+    start_run(starter.drive, starter.engine, run_id, generation, until)
+    return 1
 
 
 def start_run(

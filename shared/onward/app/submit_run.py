@@ -10,7 +10,7 @@ from onward.app.ids import ENTROPY_BYTES, new_run_id
 from onward.aws.tenants import SubmitKey, submit_key_item
 from onward.domain.errors import Conflict, Contended
 from onward.domain.machine import submit
-from onward.domain.model import Submission
+from onward.domain.submission import Submission
 
 if TYPE_CHECKING:
     from onward.app.run_request import RunRequest

@@ -7,7 +7,8 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from onward.aws.codec import dumps, item, optional, payload_item, plain, read_payload
-from onward.domain.model import Payload, PlannedStep, Policy, Submission
+from onward.domain.model import Payload, PlannedStep, Policy
+from onward.domain.submission import Submission
 
 if TYPE_CHECKING:
     from onward.aws.codec import Item

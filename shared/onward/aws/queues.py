@@ -51,12 +51,14 @@ class Queue:
         self._client = client
         self._url = url
 
-    def send(self, bodies: list[dict[str, Any]]) -> None:
+    def send(self, bodies: list[dict[str, Any]], *, delay: int = 0) -> None:
         """Send messages, ten a call; raises SendFailed when the answer names failed entries.
 
-        SendMessageBatch answers 200 even if it kept some entries back.
+        They are received after `delay` seconds. SendMessageBatch answers 200 even if it kept some
+        entries back.
         """
-        self._send({"MessageBody": dumps(body)} for body in bodies)
+        late = {"DelaySeconds": delay} if delay else {}
+        self._send({"MessageBody": dumps(body), **late} for body in bodies)
 
     def send_ordered(self, messages: Iterable[Message]) -> None:
         """Send to a FIFO queue; otherwise like `send`."""
@@ -69,7 +71,7 @@ class Queue:
             for message in messages
         )
 
-    def _send(self, entries: Iterable[dict[str, str]]) -> None:
+    def _send(self, entries: Iterable[dict[str, Any]]) -> None:
         listed = list(entries)
         for start in range(0, len(listed), BATCH):
             numbered = [

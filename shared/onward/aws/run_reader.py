@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 
     from onward.aws.codec import Item
     from onward.domain.effects import Effect
-    from onward.domain.model import Event, PlannedStep, Run, Step, Submission
+    from onward.domain.model import Event, PlannedStep, Run, Step
+    from onward.domain.submission import Submission
 
 BATCH_KEYS: Final = 100
 

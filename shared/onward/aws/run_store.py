@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from botocore.exceptions import ClientError
 
 from onward.aws import codec, keys, plan_codec
+from onward.aws.active_runs import active_keys
 from onward.aws.codec import SCHEMA, Item, item
 from onward.aws.failures import UNANSWERED
 from onward.aws.incidents import incident_item
@@ -18,8 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from onward.domain.effects import Effect
-    from onward.domain.model import Event, PlannedStep, Run, Step, Submission
+    from onward.domain.model import Event, PlannedStep, Run, Step
     from onward.domain.protocol import Outcome
+    from onward.domain.submission import Submission
 
 BATCH_WRITES: Final = 25
 
@@ -259,7 +261,7 @@ class RunStore(RunMarks):
 
 def _run_attributes(run: Run) -> Item:
     """Encode a run row with the keys of its indexes; without `due_at` nobody looks."""
-    indexes: dict[str, object] = {"tenant_pk": keys.tenant_pk(run.tenant)}
+    indexes = active_keys(run) | {"tenant_pk": keys.tenant_pk(run.tenant)}
     if run.due_at is not None:
         indexes["due_shard"] = keys.due_shard(run.run_id)
     return codec.run_item(run) | item(indexes)

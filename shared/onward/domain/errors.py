@@ -14,7 +14,7 @@ OnwardError
 │   ├── IdempotencyKeyReused ├── IdempotencyInProgress
 │   ├── NotWaiting           ├── NotResumable
 │   ├── LastOperatorKey      ├── TooManyEndpoints
-│   └── CursorExpired
+│   └── CursorExpired        └── TooManyRuns
 └── StoreError
     ├── Conflict             the run moved since it was read: read again, decide again
     ├── Contended, NotBegun  it kept moving, or was busy, until the time was up
@@ -41,6 +41,7 @@ class OnwardError(Exception):
     code: ClassVar[str] = "internal_error"
     status: ClassVar[int] = 500
     retryable: ClassVar[bool] = False
+    retry_seconds: ClassVar[int] = 1
 
 
 class StepError(OnwardError):
@@ -249,6 +250,15 @@ class IdempotencyKeyReused(RequestError):
 
     code = "idempotency_key_reused"
     status = 422
+
+
+class TooManyRuns(RequestError):
+    """The tenant has as many active runs, or steps of them, as it may have at a time."""
+
+    code = "too_many_runs"
+    status = 429
+    retryable = True
+    retry_seconds = 15
 
 
 class IdempotencyInProgress(RequestError):

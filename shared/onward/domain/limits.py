@@ -53,14 +53,12 @@ class TenantLimits:
     """What one tenant may have at a time: set for a deployment.
 
     `active`: runs that have not ended, waiting ones included. `steps`: of those runs together,
-    planned ones and children of fan-outs that are known. Both are counted now and then, so they
-    may be overshot by what is submitted in between. `running`: runs that are driven at once; more
-    of them stay queued, so that another tenant's first step does not wait behind them.
+    planned ones and children of fan-outs that were opened. Both are counted now and then, so they
+    may be overshot by what is submitted in between.
     """
 
     active: int = 10_000
     steps: int = 1_000_000
-    running: int = 100
 
 
 MAX_LANES: Final = 10

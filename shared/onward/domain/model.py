@@ -221,8 +221,8 @@ class Run:
     delivery after the end. From `expired_at` on its log and checkpoints are gone. `frontier`
     holds the joins that are met in part (needs still missing) or met and unclaimed (0); `ready`
     the dependents with a single need. `extensions` counts how often steps were added; `extended`
-    says of a few that added others how many of those have ended. `max_steps` is what its plan may
-    grow to; `children_left` and `bytes_left` are what fan-outs may open and inputs may come to.
+    says of a few that added others how many of those have ended. `max_steps` and `max_children`
+    are what its plan and its fan-outs may grow to, `bytes_left` what its inputs may still come to.
     """
 
     run_id: str
@@ -250,7 +250,8 @@ class Run:
     retries_left: int = 0
     tokens_left: int | None = None
     max_steps: int = MAX_STEPS
-    children_left: int = RunLimits().children
+    max_children: int = RunLimits().children
+    children: int = 0
     bytes_left: int = RunLimits().bytes
     usage: Usage = field(default_factory=Usage)
     started_at: float | None = None
@@ -266,18 +267,14 @@ class Run:
     tracestate: str = ""
 
     @property
+    def children_left(self) -> int:
+        """How many children its fan-outs may still have."""
+        return max(0, self.max_children - self.children)
+
+    @property
     def stalled(self) -> bool:
         """Whether so many executions died without a commit that only an operator helps."""
         return self.status is RunStatus.NEEDS_RECONCILIATION and self.stalls >= MAX_STALLS
-
-
-@dataclass(frozen=True, slots=True)
-class Submission:
-    """What was asked for; immutable, beside the run row so that the row stays small."""
-
-    input: Payload
-    labels: dict[str, str] = field(default_factory=dict)
-    subject: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,12 +29,11 @@ TITLES: Final = {
     410: "Gone",
     413: "Content Too Large",
     422: "Unprocessable Content",
+    429: "Too Many Requests",
     500: "Internal Server Error",
     503: "Service Unavailable",
 }
 """Every status of ours in the words of RFC 9110; those of `http` differ between Pythons."""
-
-_RETRY_SECONDS: Final = "1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +70,7 @@ def problem(error: OnwardError, run_id: str | None = None) -> Answer:
         document["as_of_seq"] = error.as_of_seq
     headers = {}
     if error.retryable:
-        headers["Retry-After"] = _RETRY_SECONDS
+        headers["Retry-After"] = str(error.retry_seconds)
     if isinstance(error, MethodNotAllowed):
         headers["Allow"] = ", ".join(error.allowed)
     if isinstance(error, Unauthenticated):

@@ -49,6 +49,7 @@ def post_run(service: Service, holder: Holder, request: Request) -> Answer:
 
     def submit(key: KeyOfRequest | None) -> str:
         checked = read_run_request(body, service.catalogue(), service.limits)
+        service.quota.take(holder.tenant, checked.plan)
         made = submit_run(service, holder, checked, key, trace)
         accepted[made.run.run_id] = made
         return made.run.run_id

@@ -116,7 +116,7 @@ def open_fan(turn: Turn, candidate: Candidate) -> None:
     if fault is not None:
         _refuse(turn, claim, fault)
         return
-    turn.set(children_left=turn.run.children_left - resolved.items)
+    turn.set(children=turn.run.children + resolved.items)
     parent = Step(
         step_id=claim.step_id,
         plan_key=claim.plan_key,

@@ -42,7 +42,7 @@ def submit(  # noqa: PLR0913 - a birth has as many facts as the row
         retries_left=DEFAULT_RUN_RETRIES if retries is None else retries,
         tokens_left=tokens,
         max_steps=most.steps,
-        children_left=most.children,
+        max_children=most.children,
         bytes_left=most.bytes,
         deadline=None if deadline_seconds is None else now + deadline_seconds,
         due_at=int(now) + DUE_AFTER,
