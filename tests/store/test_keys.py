@@ -1,17 +1,20 @@
 from __future__ import annotations
 
+import io
+import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from hashlib import sha256
 from secrets import token_bytes
 from typing import Any
 
 import pytest
-from onward.app.keys import Doorkeeper, aside, issue_key, new_key
+from onward.app.keys import Doorkeeper, aside, issue_key, lasting_key, new_key
 from onward.app.revoke_key import revoke_key
 from onward.app.service import Service
 from onward.domain.access import key_id_of
 from onward.domain.errors import Unauthenticated
+from onward.observability import logger
 
 from tests import faults
 from tests.store.caller import Caller
@@ -225,3 +228,65 @@ def test_any_role_of_the_tenant_reads(service: Service, acme: Caller) -> None:
     """An approver sees what is to be approved."""
     path = acme.post("/runs", {"workflow": "speak", "input": {"text": "hi"}}).headers["location"]
     assert caller(service, issue(service, "acme", "approver")).get(path).status == 200
+
+
+def test_a_busy_table_is_no_refusal(service: Service, dynamodb: Any) -> None:
+    """The same key may be let in a second later; nobody is let in meanwhile."""
+    who = caller(service, issue(service, "acme", "submitter"))
+    with faults.throttled(dynamodb, "GetItem"):
+        reply = who.get("/runs")
+    assert (503, "unavailable", True) == (
+        reply.status,
+        reply.body["code"],
+        reply.body["retryable"],
+    )
+    assert 200 == who.get("/runs").status
+
+
+def test_a_lasting_key_is_the_same_until_it_is_revoked(
+    service: Service, door: Doorkeeper, time: Time
+) -> None:
+    """Stored again where its row is gone, and another one once it was revoked or has ended."""
+
+    def lasting(known: str | None) -> str:
+        return lasting_key(door.keys, known, "acme", "dev", ["operator"], token_bytes, time.now)
+
+    first = lasting(None)
+    assert first == lasting(first)
+    lost = new_key("acme", token_bytes)
+    assert lost == lasting(lost)
+    holder = door.authenticate(f"Bearer {first}")
+    revoke_key(service, holder, holder.key_id, "", last=True)
+
+    second = lasting(first)
+
+    assert second != first
+    assert {"operator"} == door.authenticate(f"Bearer {second}").roles
+
+
+@pytest.fixture
+def written() -> Iterator[io.StringIO]:
+    """What the log says."""
+    kept = io.StringIO()
+    handler = logging.StreamHandler(kept)
+    handler.setFormatter(logger().registered_formatter)
+    logging.getLogger("onward").addHandler(handler)
+    yield kept
+    logging.getLogger("onward").removeHandler(handler)
+
+
+def test_no_key_and_no_secret_is_in_the_log(service: Service, written: io.StringIO) -> None:
+    """Who called is told by the key's id; also where the key is refused, or half of one."""
+    text, key_id = issued(service, "acme", "operator")
+    who = caller(service, text)
+    made = who.send("PUT", "/endpoints/billing", b'{"url": "http://127.0.0.1:9/hook"}')
+    rotated = who.post("/endpoints/billing/rotate", {})
+    ticket = who.post("/tickets", {"use": "ws"}).body["ticket"]
+    who.send("DELETE", f"/keys/{key_id}", query={"last": "true", "comment": "left"})
+    assert 401 == who.get("/runs").status
+    assert 401 == caller(service, text + "x").get("/runs").status
+
+    said = written.getvalue()
+    assert key_id in said
+    for secret in (text, text[8:], made.body["secret"], rotated.body["secret"], ticket, "left"):
+        assert secret not in said

@@ -136,7 +136,11 @@ def authorise(holder: Holder, roles: frozenset[str]) -> None:
 
 
 def aside(work: Callable[[], object]) -> None:
-    """Begin work that nobody waits for and whose failure nobody hears of."""
+    """Begin work that nobody waits for and whose failure nobody hears of.
+
+    Lambda halts a process once it has answered: what is under way then goes on with the next
+    request, or is lost.
+    """
 
     def quietly() -> None:
         with suppress(Exception):

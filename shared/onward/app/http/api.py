@@ -79,7 +79,7 @@ class Api:
             holder = redeem_run_ticket(self._service, ticket, path["run_id"])
         else:
             holder = self._service.door.authenticate(key)
-        self._line.append_keys(tenant=holder.tenant)
+        self._line.append_keys(tenant=holder.tenant, key_id=holder.key_id)
         return holder
 
     def _failed(self, error: Exception, run_id: str | None) -> Answer:
