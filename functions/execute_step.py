@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 
 from onward.app.execute_step import Attempt, Worker, execute_step
+from onward.app.look_again import Look, look_again
 from onward.compose import (
     allows_drills,
     attempts,
@@ -26,11 +27,12 @@ if TYPE_CHECKING:
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """Answer the driver with its next move; a repeated invocation gets the first one's answer.
 
-    The answer is never empty, so that a replay is never mistaken for none.
+    The answer is never empty, so that a replay is never mistaken for none. With `look` the patrol
+    has a write looked at once more, which is no attempt and may be repeated.
     """
     once = attempts()
     once.begin(context)
-    run_id, step_id, fence = event["run_id"], event["step_id"], event["fence"]
+    run_id, step_id, fence = event["run_id"], event["step_id"], event.get("fence")
     with log(context, run_id=run_id, step_id=step_id, fence=fence) as line:
         worker = Worker(
             drive=drive("execute_step"),
@@ -44,5 +46,7 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
             sandbox=sandbox(),
             wake=wake_driver,
         )
+        if event.get("look"):
+            return {"look": look_again(worker, Look.of(event))}
         key = f"{run_id}/{step_id}/{fence}"
         return once(key, lambda: execute_step(worker, Attempt.of(event)).to_json())

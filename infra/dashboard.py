@@ -51,6 +51,8 @@ class Dashboard(Construct):
             Metric.RECOVERIES,
             Metric.RESTARTS,
             Metric.NEEDS_RECONCILIATION,
+            Metric.DUPLICATES_SUSPECTED,
+            Metric.LOOKS_GIVEN_UP,
             Metric.PERMISSION_FAILURES,
             Metric.PATROL_REPAIRS,
             Metric.PATROL_FAILURES,

@@ -12,7 +12,7 @@ from aws_cdk import aws_logs as logs
 from onward import settings
 from onward.metrics import SERVICE
 
-from infra.acknowledge import acknowledge
+from infra.acknowledge import acknowledge, logical_id
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -114,4 +114,18 @@ def let_invoke(caller: Function, function: Function) -> None:
     """Let a function invoke another one as it is now, and none of its versions."""
     caller.add_to_role_policy(
         iam.PolicyStatement(actions=["lambda:InvokeFunction"], resources=[function.function_arn])
+    )
+
+
+def let_invoke_versions(caller: Function, function: Function) -> None:
+    """Let a function invoke every published version of another one: a run has pinned its own."""
+    caller.add_to_role_policy(
+        iam.PolicyStatement(
+            actions=["lambda:InvokeFunction"], resources=[f"{function.function_arn}:*"]
+        )
+    )
+    acknowledge(
+        caller,
+        f"IAM5[Resource::<{logical_id(function)}.Arn>:*]",
+        "A write that was sent again is looked at once more by the version that its run pinned.",
     )

@@ -6,9 +6,10 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from aws_cdk import Environment, Stack
+from aws_cdk import Annotations, Environment, Stack
 from aws_cdk import aws_lambda as lambda_
 from onward.sdk.catalogue import load_catalogue
+from onward.sdk.check import warnings
 
 from infra import bundle
 from infra.alarms import Alarms
@@ -235,7 +236,10 @@ class OnwardStack(Stack):
 
     def _step_timeout(self) -> int:
         """Return seconds: what outlives the longest tool, as runs are told when submitted."""
-        return load_catalogue(drills=self.context.drills == "1").function_seconds
+        catalogue = load_catalogue(drills=self.context.drills == "1")
+        for number, text in enumerate(warnings(catalogue)):
+            Annotations.of(self).add_warning_v2(f"onward:check-{number}", text)
+        return catalogue.function_seconds
 
     def _local_endpoints(self) -> str:
         return "1" if self.context.local_endpoints == "1" else "0"

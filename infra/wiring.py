@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from onward.settings import Settings
 
 from infra.access import Access
-from infra.function import let_invoke
+from infra.function import let_invoke, let_invoke_versions
 from infra.live import let_follow_runs
 from infra.models import let_ask
 
@@ -60,6 +60,7 @@ def grant(stack: OnwardStack) -> None:
     let_invoke(driven.execute_step, stack.run_sandbox)
     let_invoke(stack.http_api, stack.patrol_function)
     let_invoke(stack.http_api, stack.notify)
+    let_invoke_versions(stack.patrol_function, driven.execute_step)
 
 
 def _grant_access(stack: OnwardStack) -> None:

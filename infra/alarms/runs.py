@@ -27,6 +27,11 @@ COUNTED: Final = (
         "The outcome of a write is unknown: somebody has to look and resolve it.",
     ),
     Counted(
+        Metric.DUPLICATES_SUSPECTED,
+        "suspected-duplicate",
+        "A write seems to have happened twice: look at its receiver, then raise settles_after.",
+    ),
+    Counted(
         Metric.PERMISSION_FAILURES,
         "refused-tool",
         "A tool was refused by its provider: check its credentials and grants.",

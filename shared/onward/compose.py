@@ -182,6 +182,7 @@ def watch() -> Patrol:
     """Return what looking after runs takes."""
     from onward.app.patrol import Patrol
     from onward.aws.due import DueIndex
+    from onward.aws.functions import invoke_version
     from onward.aws.incidents import Incidents
 
     return Patrol(
@@ -193,6 +194,7 @@ def watch() -> Patrol:
         ends=ends(),
         incidents=Incidents(client("dynamodb"), settings("patrol").runs_table),
         share=share("patrol"),
+        invoke=lambda version, event: invoke_version(client("lambda"), version, event),
     )
 
 

@@ -36,6 +36,8 @@ class Metric(StrEnum):
     RECOVERIES = "Recoveries"
     RESTARTS = "Restarts"
     NEEDS_RECONCILIATION = "NeedsReconciliation"
+    DUPLICATES_SUSPECTED = "DuplicatesSuspected"
+    LOOKS_GIVEN_UP = "LooksGivenUp"
     PERMISSION_FAILURES = "PermissionFailures"
     DELIVERY_SECONDS = "DeliverySeconds"
     UNSYNCED_SECONDS = "UnsyncedSeconds"

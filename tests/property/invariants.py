@@ -51,6 +51,7 @@ def check_outcome(store: MemoryStore, outcome: Outcome) -> None:
     _check_incidents(outcome)
     for was, becomes in outcome.effects:
         _check_effect(was, becomes)
+        _check_look(store, run, rows, was, becomes)
     for step_id, effect in effects.items():
         _check_no_guess(rows[step_id], effect)
     _check_size(outcome)
@@ -154,6 +155,17 @@ def _check_effect(old: Effect | None, new: Effect) -> None:
     if old.unknown_since is not None and not disproved:
         assert new.state is EffectState.APPLIED or new.unknown_since == old.unknown_since
         assert (new.quiet_at or 0.0) >= (old.quiet_at or 0.0)
+
+
+def _check_look(
+    store: MemoryStore, run: Run, rows: dict[str, Step], old: Effect | None, new: Effect
+) -> None:
+    """What was sent again on a probe's word is looked at once more, however it came to its end."""
+    policy = store.plan[rows[new.step_id].plan_key].policy
+    ends = old is not None and old.state is not EffectState.APPLIED is new.state
+    if ends and new.proofs and policy.idempotency == "probe":
+        assert new.step_id in run.looks
+        assert run.due_at is not None
 
 
 def _check_no_guess(row: Step, effect: Effect) -> None:

@@ -49,6 +49,7 @@ class Round:
     started: list[dict[str, Any]] = field(default_factory=list)
     failed: list[str] = field(default_factory=list)
     share: int = 100
+    invoked: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
 
     def go(
         self, seconds: float = 60, *, everything: bool = False, tenant: str | None = None
@@ -77,6 +78,7 @@ class Round:
             ),
             incidents=Incidents(dynamodb, RUNS),
             share=Share(ActiveRuns(dynamodb, RUNS), self.share),
+            invoke=lambda version, event: self.invoked.append((version, event)),
         )
 
     def note(self, run_id: str, _error: Exception) -> None:

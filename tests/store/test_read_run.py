@@ -51,7 +51,14 @@ def test_a_new_run(service: Service, time: Time) -> None:
         "sync_status": "not_applicable",
         "open_approvals": [],
         "open_questions": [],
-        "effects": {"intended": 0, "sent": 0, "applied": 0, "not_applied": 0, "unknown": 0},
+        "effects": {
+            "intended": 0,
+            "sent": 0,
+            "applied": 0,
+            "not_applied": 0,
+            "unknown": 0,
+            "duplicates_suspected": 0,
+        },
         "result": None,
         "error": None,
     } == document

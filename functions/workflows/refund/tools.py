@@ -116,7 +116,7 @@ def find_booking(ctx: StepContext, request: Write) -> Applied | NotApplied | Uns
         found = Desk(ctx, request, "book").find()
     except (OSError, OutcomeUnknown) as error:
         return Unsure(f"the books do not answer: {error}")
-    return NotApplied() if found is None else Applied(found)
+    return NotApplied() if found is None else Applied(found, keys=(ctx.idempotency_key,))
 
 
 @tool(

@@ -161,8 +161,8 @@ def _attempt(worker: Worker, attempt: Attempt, view: View, step: Step) -> Comple
         late = Failure("began_late", "the attempt began after its deadline", retryable=True)
         jitter = worker.drive.chance()
         return Fail(step.step_id, step.fence, late, jitter, started_at=now, called=False)
-    watch = _end_at_deadline(worker, step, now)
-    context = _context(worker, attempt, view, step)
+    watch = end_at_deadline(worker, step.deadline or worker.until)
+    context = new_context(worker, attempt, view, step)
     planned = view.plan[attempt.plan_key]
     try:
         return call_tool(
@@ -180,7 +180,8 @@ def _attempt(worker: Worker, attempt: Attempt, view: View, step: Step) -> Comple
         watch.cancel()
 
 
-def _context(worker: Worker, attempt: Attempt, view: View, step: Step) -> StepContext:
+def new_context(worker: Worker, attempt: Attempt, view: View, step: Step) -> StepContext:
+    """Return what the tool of an attempt, or its probe, is handed."""
     drive, planned = worker.drive, view.plan[attempt.plan_key]
     return StepContext(
         run_id=attempt.run_id,
@@ -210,9 +211,10 @@ def _report(drive: Drive, attempt: Attempt, fraction: float, note: str) -> None:
         carry_out(drive, attempt.run_id, attempt.generation, command, drive.clock() + 0.5)
 
 
-def _end_at_deadline(worker: Worker, step: Step, now: float) -> threading.Timer:
+def end_at_deadline(worker: Worker, deadline: float) -> threading.Timer:
     """End the process soon after the deadline: the driver must not wait for a hung tool."""
-    seconds = max(0.0, (step.deadline or worker.until) + OVERRUN - now)
+    now = worker.drive.clock()
+    seconds = max(0.0, deadline + OVERRUN - now)
     watch = threading.Timer(min(seconds, max(0.0, worker.until - now)), worker.end_process)
     watch.daemon = True
     watch.start()

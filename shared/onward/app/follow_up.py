@@ -108,8 +108,11 @@ def _let_go(ends: Ends, store: RunStore, run: Run, now: float, until: float) -> 
     """Say from when on the log is gone, and once it is, let its rows expire, look after look.
 
     Nothing goes whose end was not heard; a dead delivery keeps it all. So does a question that
-    is open: an operator who abandons it lets the log go.
+    is open (an operator who abandons it lets the log go), and a write that is to be looked at.
     """
+    if run.looks:
+        store.move_due(run, int(now) + SHORTEST)
+        return
     if run.waiting:
         count(Metric.NEEDS_RECONCILIATION)
         store.move_due(run, int(now) + LONGEST)

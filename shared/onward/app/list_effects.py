@@ -32,6 +32,9 @@ def _shown(effect: Effect) -> dict[str, Any]:
         "intended_at": iso(effect.intended_at),
         "sent_at": None if effect.sent_at is None else iso(effect.sent_at),
         "unknown_since": None if effect.unknown_since is None else iso(effect.unknown_since),
+        "duplicate_suspected_at": (
+            None if effect.suspected_at is None else iso(effect.suspected_at)
+        ),
         "receipt_ref": None if receipt is None else receipt.ref,
         "receipt": None if receipt is None else receipt.text,
         "receipt_refused": None if receipt is None else receipt.refused,

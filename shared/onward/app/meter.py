@@ -23,6 +23,7 @@ _COUNTED: Final[Mapping[str, Metric]] = {
     "step.failed": Metric.STEPS_FAILED,
     "step.taken_over": Metric.RECOVERIES,
     "step.needs_reconciliation": Metric.NEEDS_RECONCILIATION,
+    "effect.duplicate_suspected": Metric.DUPLICATES_SUSPECTED,
 }
 
 _STEP_ENDS: Final = frozenset({"step.failed", "step.skipped"})

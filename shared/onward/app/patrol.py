@@ -8,6 +8,8 @@ What a look finds                                what is done about it
     an attempt outlived its deadline by far      its execution is stopped, then as for a dead one
     it has ended                                 what has not heard so is woken (`follow_up`)
     it has ended, and a receipt came since       its step ends with it
+    a write that was sent again has settled      its receiver is asked once more, by the pinned
+                                                 version; nobody waits for the answer
     a socket was not sent all of it              its run's sockets are woken
     all is well                                  it is looked at later, at most 15 minutes
 
@@ -27,7 +29,7 @@ from onward.app.follow_up import LONGEST, FollowUp, follow_up
 from onward.app.wake_driver import signal
 from onward.aws.engine import Execution
 from onward.domain.incidents import Incident, Interruption
-from onward.domain.limits import DUE_AFTER, TASK_GRACE
+from onward.domain.limits import DUE_AFTER, LOOK_SECONDS, TASK_GRACE
 from onward.domain.protocol import Do, Restart, Settle, TakeReceipt
 from onward.metrics import Metric, count
 
@@ -65,7 +67,10 @@ _LOST: Final = {Repair.STARTED: "start_lost", Repair.SIGNALLED: "signal_lost"}
 
 @dataclass(frozen=True, slots=True)
 class Patrol:
-    """What looking after runs takes. `start` queues an execution's start."""
+    """What looking after runs takes.
+
+    `start` queues an execution's start; `invoke` has a function's version work on its own.
+    """
 
     drive: Drive
     engine: Engine
@@ -75,6 +80,7 @@ class Patrol:
     ends: Ends
     incidents: Incidents
     share: Share
+    invoke: Callable[[str, dict[str, Any]], object] = lambda _function, _event: None
 
 
 def patrol(
@@ -120,6 +126,7 @@ def look_after(watch: Patrol, run_id: str, until: float) -> Sequence[Repair | Fo
     if run is None:
         return ()
     now = watch.drive.clock()
+    _look_again(watch, run, now)
     if run.status.ended:
         _take_receipts(watch, run)
         return follow_up(watch.ends, watch.drive.store, run, now, until)
@@ -183,6 +190,16 @@ def _signal(watch: Patrol, run: Run) -> Repair | None:
     return Repair.SIGNALLED if signal(watch.drive, run.run_id, watch.wake) else None
 
 
+def _look_again(watch: Patrol, run: Run, now: float) -> None:
+    """Have resent writes looked at once more; a look that dies is asked for again the next time."""
+    for step_id, at in run.looks.items():
+        if at + LOOK_SECONDS < now:
+            count(Metric.LOOKS_GIVEN_UP)
+            watch.drive.store.end_look(run, step_id)
+        elif at <= now:
+            watch.invoke(run.worker, {"run_id": run.run_id, "step_id": step_id, "look": True})
+
+
 def _take_receipts(watch: Patrol, run: Run) -> None:
     """End doubts of an ended run whose receipts came; a worker died before it could say so.
 
@@ -210,4 +227,5 @@ def _patience(run: Run, now: float) -> int:
     if run.started_at is None:
         return SOON
     ends = [wait.until - now for wait in run.waiting.values() if wait.until is not None]
+    ends += [at - now for at in run.looks.values()]
     return int(min(LATEST, max(SOON, min(ends, default=LATEST) + SOON)))

@@ -74,7 +74,8 @@ def snapshot(seen: Seen, *, children: bool = False) -> dict[str, Any]:
         "sync_status": seen.sync.value,
         "open_approvals": [],
         "open_questions": _questions(seen),
-        "effects": {state.value: effects[state.value] for state in EffectState},
+        "effects": {state.value: effects[state.value] for state in EffectState}
+        | {"duplicates_suspected": sum(e.suspected_at is not None for e in seen.effects)},
         "result": None,
         "error": _why(run.failing) if run.status is RunStatus.FAILED else None,
     }

@@ -142,6 +142,7 @@ _RUN_SCALARS: Final = _scalars(
         "failing",
         "usage",
         "lost",
+        "looks",
     },
 )
 
@@ -161,6 +162,7 @@ def run_item(run: Run) -> Item:
         "failing": run.failing and asdict(run.failing),
         "usage": _bill(run.usage),
         "lost": run.lost and asdict(run.lost),
+        "looks": run.looks,
     }
     return item(values)
 
@@ -185,6 +187,7 @@ def read_run(encoded: Item) -> Run:
         failing=optional(row, "failing", lambda f: Failing(Failure(**f["failure"]), f["step_id"])),
         usage=_usage(row),
         lost=_lost(row),
+        looks=held("looks", {}),
     )
 
 

@@ -148,6 +148,24 @@ class RunMarks:
             return False
         return True
 
+    def end_look(self, run: Run, step_id: str) -> bool:
+        """Say that a resent write was looked at once more, and is there once.
+
+        `looks` as it was read: another look may have been asked for meanwhile. A commit that read
+        the row before this may bring the look back; it is then made again.
+        """
+        left = {other: at for other, at in run.looks.items() if other != step_id}
+        seen = {":was": codec.attribute(run.looks) or {"S": ""}}
+        try:
+            self._client.update_item(
+                TableName=self.table,
+                Key={"pk": {"S": keys.run_pk(run.run_id)}, "sk": {"S": keys.RUN}},
+                **change({"looks": left or None}, "looks = :was", seen),
+            )
+        except self._client.exceptions.ConditionalCheckFailedException:
+            return False
+        return True
+
     def move_due(self, run: Run, due_at: int | None, expired_at: int | None = None) -> bool:
         """Set when the patrol looks at a run again, unless the run or another patrol moved.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from onward.cli import deliveries, demo, drill, keys, operate, overview, runs, stack
+from onward.cli import check, deliveries, demo, drill, keys, operate, overview, runs, stack
 from onward.cli.exits import Commands
 
 app = typer.Typer(
@@ -18,6 +18,7 @@ app = typer.Typer(
 )
 app.command()(stack.up)
 app.command()(stack.down)
+app.command()(check.check)
 app.command()(demo.demo)
 app.command()(runs.run)
 app.command()(runs.watch)

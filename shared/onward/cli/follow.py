@@ -58,11 +58,17 @@ def conclude(run: Snapshot, console: Console) -> None:
 
 
 def ask(run: Snapshot, console: Console) -> None:
-    """Name the command that answers each open question of a run, which may have ended."""
+    """Name the command that answers each open question of a run, which may have ended.
+
+    And where somebody has to look, because a write seems to have happened twice.
+    """
     for question in run.get("open_questions", []):
         step = question["step_id"]
         console.out(f"  step {step}: {question.get('message', 'its outcome is unknown')}")
         console.out(f"  onward resolve {run['run_id']} {step} OUTCOME   # {OUTCOMES}")
+    if run.get("effects", {}).get("duplicates_suspected"):
+        console.out("  a write seems to have happened twice; look at its receiver:")
+        console.out(f"  onward effects {run['run_id']}")
 
 
 def _draw(board: Board, events: Iterable[Event], console: Console, known: int) -> None:

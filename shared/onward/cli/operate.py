@@ -22,7 +22,9 @@ def effects(run_id: str, as_json: AsJson = False) -> None:
         print_json(found)
         return
     rows = found["effects"]
-    shown = ("step_id", "tool", "state", "fence", "sent_at", "key")
+    shown: tuple[str, ...] = ("step_id", "tool", "state", "fence", "sent_at", "key")
+    if any(row.get("duplicate_suspected_at") for row in rows):
+        shown = (*shown, "duplicate_suspected_at")
     print_table(shown, rows, "no step of this run writes")
 
 

@@ -50,11 +50,22 @@ def up(
     console.out(f"API   {stack.api_url}")
     console.out(f"key   {stack.api_key}")
     console.out(f"data  {stack.state_dir}")
+    for line in _low():
+        console.out(f"note  {line}")
     if stack.drills:
         console.out("note  inputs may ask for faults here (--no-drills ends that)")
     if not stack.local_endpoints:
         console.out("note  webhooks go to public addresses only (--local-endpoints ends that)")
     console.out(f"stop  {stop_command(state)}")
+
+
+def _low() -> list[str]:
+    """Return what `onward check` warns of, in a line; a fault would have shown already."""
+    from infra.check import check
+
+    found = check()
+    named = [text.split(":", 1)[0].removeprefix("tool ") for text in found.warnings]
+    return [f"onward check warns of {', '.join(named)}"] if named else []
 
 
 def down(state: State = DEFAULT_STATE) -> None:

@@ -125,7 +125,9 @@ def _resumed(data: dict[str, Any]) -> str:
 def _plainly(event: Event) -> str:
     data = event["data"]
     subject, what = kind(event)
-    name = str(data.get("step_id", "step")) if subject == "step" else "run"
+    name = "run" if subject == "run" else str(data.get("step_id", subject))
+    if (subject, what) == ("effect", "duplicate_suspected"):
+        return f"{name}: its receiver seems to hold the write twice; look there"
     if what == "progress":
         return f"{name} {float(data.get('fraction') or 0):.0%} {data.get('note', '')}".rstrip()
     if (subject, what) == ("run", "waiting"):

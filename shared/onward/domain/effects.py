@@ -28,7 +28,8 @@ class Effect:
     `sent_at` by that worker's own clock.
     `unknown_since`: the first send whose outcome nobody knows. `quiet_at`: from then on no
     request of an earlier attempt can still arrive, so that a probe may be believed. `proofs`
-    counts how often the action was proven not applied; the key carries it as `~n`. Epoch seconds.
+    counts how often the action was proven not applied; the key carries it as `~n`.
+    `suspected_at`: since when it is believed to have happened twice. Epoch seconds.
     """
 
     step_id: str
@@ -44,4 +45,5 @@ class Effect:
     unknown_since: float | None = None
     quiet_at: float | None = None
     proofs: int = 0
+    suspected_at: float | None = None
     receipt: Payload | None = None

@@ -79,6 +79,16 @@ INLINE_BYTES: Final = 4 * 1024
 SHORT_DELAY: Final = 5
 """Seconds that a lane waits by itself; a longer back-off is parked."""
 
+MAX_LOOKS: Final = 10
+"""Resent writes of a run whose receivers are to be asked once more; the run row stays small."""
+
+LOOK_SECONDS: Final = 3600
+"""After this a receiver that could not be asked once more is asked no longer."""
+
+LOW_SETTLES: Final = 10.0
+"""Seconds of `settles_after` below which `onward check` warns: a request that waits in its client,
+on the way or in its receiver's queue for longer is sent twice."""
+
 MAX_WAIT: Final = 86_400
 """Seconds after which a parked driver looks again even if nobody signalled."""
 

@@ -223,6 +223,7 @@ class Run:
     the dependents with a single need. `extensions` counts how often steps were added; `extended`
     says of a few that added others how many of those have ended. `max_steps` and `max_children`
     are what its plan and its fan-outs may grow to, `bytes_left` what its inputs may still come to.
+    `looks` are writes that were sent again, and when their receivers are to be asked once more.
     """
 
     run_id: str
@@ -265,6 +266,7 @@ class Run:
     expired_at: int | None = None
     traceparent: str = ""
     tracestate: str = ""
+    looks: dict[str, float] = field(default_factory=dict)
 
     @property
     def children_left(self) -> int:

@@ -157,6 +157,14 @@ class TakeReceipt:
 
 
 @dataclass(frozen=True, slots=True)
+class Suspect:
+    """A receiver that was asked once more holds an action twice; `key` is the other one's."""
+
+    step_id: str
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
 class Resume:
     """An operator lets a failed run go on; `steps` are those that failed or were cancelled."""
 
@@ -165,11 +173,11 @@ class Resume:
 
 
 DriverCommand: TypeAlias = Begin | Settle | Complete | Fail | Recover | Report | Restart
-OutsideCommand: TypeAlias = Resolve | Resume | TakeReceipt
+OutsideCommand: TypeAlias = Resolve | Resume | TakeReceipt | Suspect
 """Commands that no execution of the driver gives; the run may have ended."""
 
 Command: TypeAlias = DriverCommand | OutsideCommand
-OfStep: TypeAlias = Complete | Fail | Recover | Report | Resolve | TakeReceipt
+OfStep: TypeAlias = Complete | Fail | Recover | Report | Resolve | TakeReceipt | Suspect
 
 
 class Do(StrEnum):

@@ -37,13 +37,15 @@ class Catalogue:
 
     @property
     def function_seconds(self) -> int:
-        """The time-out of the function that runs the tools: it outlives the longest of them.
+        """The time-out of the function that runs the tools: it outlives their longest attempt.
 
         The template gives it to the function and each run is told at its submission, so that
         nobody waits longer for a worker that is perhaps alive.
         """
-        longest = max((tool.policy.timeout for tool in self.tools.values()), default=0)
-        return max(LEAST_FUNCTION_SECONDS, longest + FUNCTION_MARGIN)
+        seconds = [tool.policy.timeout for tool in self.tools.values()]
+        for workflow in self.workflows.values():
+            seconds += [step.timeout or 0 for step in workflow.steps]
+        return max(LEAST_FUNCTION_SECONDS, max(seconds, default=0) + FUNCTION_MARGIN)
 
     def collect(self, module: ModuleType) -> None:
         """Add what a module defines; raises ToolRefused when two share a name."""

@@ -178,6 +178,7 @@ class Effect(BaseModel):
     intended_at: datetime
     sent_at: datetime | None
     unknown_since: datetime | None
+    duplicate_suspected_at: datetime | None
     receipt_ref: str | None
     receipt: str | None
     receipt_refused: str | None

@@ -9,6 +9,7 @@ from onward.domain.machine.lost import recover
 from onward.domain.machine.move import stop
 from onward.domain.machine.receipts import take_receipt
 from onward.domain.machine.submit import submit
+from onward.domain.machine.suspicion import suspect
 from onward.domain.machine.turn import Turn
 from onward.domain.protocol import (
     Begin,
@@ -26,6 +27,7 @@ from onward.domain.protocol import (
     Restart,
     Resume,
     Settle,
+    Suspect,
     TakeReceipt,
     View,
 )
@@ -62,6 +64,8 @@ def _answer(turn: Turn, command: OutsideCommand) -> Decision:
             return resolve(turn, command)
         case TakeReceipt():
             return take_receipt(turn, command)
+        case Suspect():
+            return suspect(turn, command)
         case Resume():
             return resume(turn, command)
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from onward.domain.effects import Effect, EffectState
 from onward.domain.errors import InvalidOutput
+from onward.domain.limits import MAX_LOOKS
 
 if TYPE_CHECKING:
     from onward.domain.machine.turn import Turn
@@ -49,6 +51,16 @@ def applied(turn: Turn, planned: PlannedStep, step: Step, receipt: Payload) -> N
     if planned.policy.writes:
         effect = replace(_effect(turn, step), unknown_since=None)
         turn.put_effect(replace(effect, state=EffectState.APPLIED, receipt=receipt))
+        if effect.proofs and planned.policy.idempotency == "probe":
+            _look_again(turn, planned, step)
+
+
+def _look_again(turn: Turn, planned: PlannedStep, step: Step) -> None:
+    """Have the receiver asked once more: what was called not applied may only have been late."""
+    run, at = turn.run, turn.now + planned.policy.settles_after
+    if len(run.looks) < MAX_LOOKS:
+        due_at = math.ceil(at) if run.due_at is None else min(run.due_at, math.ceil(at))
+        turn.set(looks=run.looks | {step.step_id: at}, due_at=due_at)
 
 
 def failed(
