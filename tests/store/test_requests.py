@@ -29,6 +29,9 @@ HELLO: dict[str, Any] = {"workflow": "speak", "input": {"text": "hi"}}
         (b'{"\\ud800": 1}', "not UTF-8"),
         (b"[" * 65 + b"]" * 65, "nested deeper"),
         (b"[" * 100_000, "nested deeper"),
+        (b'{"workflow":"hello","workflow":"x"}', "the member 'workflow' is there twice"),
+        (b'{"input":{"a":1,"b":2,"a":1}}', "the member 'a' is there twice"),
+        (b'{"a":1,"\\u0061":2}', "the member 'a' is there twice"),
     ],
 )
 def test_what_is_no_json_is_400_and_says_where(body: bytes, detail: str) -> None:

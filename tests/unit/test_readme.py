@@ -30,8 +30,6 @@ def test_the_example_is_a_whole_workflow(tmp_path: Path, monkeypatch: pytest.Mon
     (example,) = re.findall(r"^```python\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
     folder = tmp_path / "readme_workflows" / "word_count"
     folder.mkdir(parents=True)
-    for package in (folder.parent, folder):
-        (package / "__init__.py").touch()
     (folder / "plan.py").write_text(example)
     monkeypatch.syspath_prepend(tmp_path)
 

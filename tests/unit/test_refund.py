@@ -24,7 +24,7 @@ from onward.sdk import (
 )
 from onward.sdk.testing import context
 from workflows.drills.faults import Fault
-from workflows.refund import tools
+from workflows.refund import desk, tools
 from workflows.refund.models import Order, OrderWanted, RefundRequest, Write
 from workflows.refund.plan import refund, refund_unkeyed
 
@@ -184,3 +184,51 @@ def test_an_order_is_named_plainly(order_id: str) -> None:
     """It travels in addresses and file names."""
     with pytest.raises(ValueError, match="order_id"):
         RefundRequest(order_id=order_id)
+
+
+ELSEWHERE = [
+    "file:///etc/passwd",
+    "file://127.0.0.1/etc/passwd",
+    "ftp://127.0.0.1/x",
+    "data:application/json,{}",
+    "https://example.org",
+    "http://169.254.169.254/latest/meta-data",
+    "http://10.0.0.7:80",
+    "http://0.0.0.0:80",
+    "http://127.0.0.1@example.org",
+    "http://u:p@127.0.0.1",
+    "http://localhost.example.org",
+    "http://[::ffff:10.0.0.7]",
+    "http://127.0.0.1:no",
+    "http://2130706433",
+    "//127.0.0.1",
+    "127.0.0.1:80",
+    "http://",
+    "jar:http://127.0.0.1",
+    "\nhttp://127.0.0.1\n.example.org",
+]
+
+
+@pytest.mark.parametrize("url", ELSEWHERE)
+def test_a_receiver_is_on_this_machine_and_speaks_http(url: str) -> None:
+    """Nothing is read, called or quoted."""
+    for ask in (tools.create_number, tools.find_booking):
+        with pytest.raises(InvalidInput, match="receiver_url is http:// or"):
+            ask(rehearsing(), Write(order=ORDER, receiver_url=url))
+    with pytest.raises(InvalidInput, match="receiver_url is"):
+        tools.read_order(rehearsing(), OrderWanted(order_id="o-1", receiver_url=url))
+
+
+@pytest.mark.parametrize("target", ["file:///etc/passwd", "http://127.0.0.1:9/", "/elsewhere"])
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_a_redirect_is_not_followed(status: int, target: str) -> None:
+    """Whoever is called answers, or nobody does."""
+    refused = pytest.raises(InvalidInput, match=f"answered {status}")
+    with saying(status, "", Location=target) as url, refused:
+        tools.create_number(rehearsing(), Write(order=ORDER, receiver_url=url))
+
+
+def test_no_other_scheme_could_be_opened() -> None:
+    """Were it asked to: there is no handler for it."""
+    for url in ("file:///etc/hostname", "ftp://127.0.0.1/x", "data:,x"):
+        assert desk._open(url) is None

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import os
 import signal
+from ipaddress import ip_address
 from threading import Event
 from typing import Final, Literal
+from urllib.parse import urlsplit
 
 from onward.sdk import InvalidInput, PermissionDenied, RateLimited, StepContext, Transient
 from pydantic import BaseModel, ConfigDict, Field
@@ -54,6 +56,19 @@ def allow(ctx: StepContext, asked: object) -> None:
             "this stack does not rehearse faults: leave `faults` and `receiver_url` out of the"
             " input, or run it where drills are allowed (onward up --drills)"
         )
+
+
+def allow_receiver(ctx: StepContext, url: str) -> None:
+    """Raise InvalidInput unless a rehearsal may call this address: HTTP on this machine."""
+    allow(ctx, url)
+    try:
+        parts = urlsplit(url)
+        host, _ = parts.hostname or "", parts.port
+        here = host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        here = False
+    if not here or parts.scheme not in {"http", "https"} or "@" in parts.netloc:
+        raise InvalidInput("receiver_url is http:// or https:// on this machine: 127.0.0.1 or ::1")
 
 
 def due(ctx: StepContext, faults: Faults) -> Fault | None:

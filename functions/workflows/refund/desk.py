@@ -12,7 +12,14 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 from urllib.error import HTTPError
 from urllib.parse import quote
-from urllib.request import ProxyHandler, Request, build_opener
+from urllib.request import (
+    HTTPDefaultErrorHandler,
+    HTTPErrorProcessor,
+    HTTPHandler,
+    HTTPSHandler,
+    OpenerDirector,
+    Request,
+)
 
 from onward.sdk import (
     InvalidInput,
@@ -23,7 +30,7 @@ from onward.sdk import (
     Transient,
 )
 
-from workflows.drills.faults import OUTSIDE, Fault, allow, die
+from workflows.drills.faults import OUTSIDE, Fault, allow_receiver, die
 from workflows.refund.models import Receipt, Write
 
 if TYPE_CHECKING:
@@ -35,8 +42,20 @@ PATIENCE: Final = 5.0
 RESERVE: Final = 1.0
 REHEARSE: Final = "Rehearse"
 
-# The address comes from the input of a drill: no proxy of the environment stands in between.
-_open = build_opener(ProxyHandler({})).open
+
+def _opener() -> OpenerDirector:
+    """Return what speaks HTTP and nothing else.
+
+    The address comes from the input of a drill: `build_opener` would read files and follow
+    redirects for it, and ask a proxy of the environment.
+    """
+    opener = OpenerDirector()
+    for handler in (HTTPHandler, HTTPSHandler, HTTPErrorProcessor, HTTPDefaultErrorHandler):
+        opener.add_handler(handler())
+    return opener
+
+
+_open = _opener().open
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +81,7 @@ class Desk:
         }
         if not self.request.receiver_url:
             return self._file(body)
-        allow(self.ctx, self.request.receiver_url)
+        allow_receiver(self.ctx, self.request.receiver_url)
         document = {"order_id": order.order_id, "action": self.action, "body": body}
         headers = {
             "Content-Type": "application/json",
@@ -83,7 +102,7 @@ class Desk:
         if not self.request.receiver_url:
             # To file a paper again under its key changes nothing and says what is there.
             return self.write(None)
-        allow(self.ctx, self.request.receiver_url)
+        allow_receiver(self.ctx, self.request.receiver_url)
         key = quote(self.ctx.idempotency_key, safe="")
         answer = self._ask(f"/writes?key={key}", {}, None)
         found = answer.get("effects") if isinstance(answer, dict) else None

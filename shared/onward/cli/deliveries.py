@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 
 from onward.cli.connection import DEFAULT_STATE, connect
 from onward.cli.exits import Exit
 from onward.cli.printing import AsJson, print_json, print_table
 from onward.cli.stack import State
+from onward.cli.terminal import Terminal
 from onward.client import ServiceUnreachable
 
 endpoint = typer.Typer(help="Make, change, rotate and delete webhooks.", no_args_is_help=True)
@@ -44,7 +44,7 @@ def put_endpoint(
         wish["status_url"] = status_url
     with connect() as onward:
         made = onward.put_endpoint(name, wish)
-    Console(soft_wrap=True).out(made.get("secret", f"{name}  changed"), highlight=False)
+    Terminal(soft_wrap=True).out(made.get("secret", f"{name}  changed"), highlight=False)
 
 
 @endpoint.command("rotate")
@@ -52,7 +52,7 @@ def rotate_endpoint(name: str) -> None:
     """Print a new secret; the one before it stays valid for a day."""
     with connect() as onward:
         rotated = onward.rotate_endpoint(name)
-    Console(soft_wrap=True).out(rotated["secret"], highlight=False)
+    Terminal(soft_wrap=True).out(rotated["secret"], highlight=False)
 
 
 @endpoint.command("delete")
@@ -78,7 +78,7 @@ def redrive() -> None:
     """Try every dead delivery again, once its receiver is mended."""
     with connect() as onward:
         count = onward.redrive()
-    Console().out(f"{count} deliveries are tried again", highlight=False)
+    Terminal().out(f"{count} deliveries are tried again", highlight=False)
 
 
 def alarms(state: State = DEFAULT_STATE, as_json: AsJson = False) -> None:

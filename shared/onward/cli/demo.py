@@ -14,6 +14,7 @@ from onward.cli.exits import Exit
 from onward.cli.follow import conclude, follow
 from onward.cli.inputs import read_file
 from onward.cli.stack import Port, State, start, stop_command
+from onward.cli.terminal import Terminal
 from onward.client import Onward
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ def demo(
 ) -> None:
     """Turn a workbook into a report, on this machine, and show every step of it."""
     body = read_file(file)
-    console = Console(highlight=False, soft_wrap=True)
+    console = Terminal(highlight=False, soft_wrap=True)
     began = time.monotonic()
     console.out("Starting the local stack ...")
     stack = start(port, state)
@@ -43,7 +44,7 @@ def demo(
         workbook = onward.upload(file.name, body)
         submitted = onward.submit("excel-report", {"file": workbook})
         console.out(f"{file.name} is uploaded, run {submitted['run_id']} is submitted.")
-        code = follow(onward, submitted["run_id"], Console())
+        code = follow(onward, submitted["run_id"], Terminal())
         run = onward.get(submitted["run_id"])
         conclude(run, console)
         if code is Exit.SUCCEEDED:

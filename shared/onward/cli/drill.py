@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
-from rich.markup import escape
+from rich.text import Text
 
 from onward.cli.connection import DEFAULT_STATE
 from onward.cli.exits import Exit, StackFailed, WrongUse
 from onward.cli.printing import AsJson
 from onward.cli.stack import Port, State, start
+from onward.cli.terminal import Terminal
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -39,7 +40,7 @@ def drill(
     if unknown:
         raise WrongUse(f"no drill is called {', '.join(unknown)}; there are {', '.join(DRILLS)}")
     found = run(_stack(port, state), chosen, quick=quick)
-    raise typer.Exit(report(found, Console(highlight=False, soft_wrap=True), as_json=as_json))
+    raise typer.Exit(report(found, Terminal(highlight=False, soft_wrap=True), as_json=as_json))
 
 
 def report(findings: Iterable[Finding], console: Console, *, as_json: bool) -> Exit:
@@ -70,15 +71,15 @@ def _stack(port: int | None, state: Path) -> Stack:
     return running
 
 
-def _line(finding: Finding) -> str:
+def _line(finding: Finding) -> Text:
     """Status, what the tool really did, what the client saw, verdict."""
     colour = "green" if finding.verdict == "held" else "bold red"
     name = f"{finding.drill} ({finding.case})" if finding.case else finding.drill
     parts = [
-        f"[bold]{escape(name)}[/]",
-        escape(finding.status),
-        f"{finding.effects} effects",
-        escape(finding.seen),
-        f"[{colour}]{finding.verdict}[/]",
+        Text(name, "bold"),
+        Text(finding.status),
+        Text(f"{finding.effects} effects"),
+        Text(finding.seen),
+        Text(finding.verdict, colour),
     ]
-    return " · ".join(parts) + (f"\n    {escape(finding.detail)}" if finding.detail else "")
+    return Text(" · ").join(parts) + (f"\n    {finding.detail}" if finding.detail else "")

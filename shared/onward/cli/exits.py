@@ -8,11 +8,11 @@ from enum import IntEnum
 from typing import Any
 
 import typer
-from rich.console import Console
-from rich.markup import escape
+from rich.text import Text
 from typer.core import TyperGroup
 
-from onward.client import OnwardProblem, ServiceUnreachable
+from onward.cli.terminal import Terminal, one_line
+from onward.client import OnwardProblem, ServiceUnreachable, Unsendable
 
 _SERVER_ERROR = 500
 
@@ -36,9 +36,8 @@ class StackFailed(Exception):
 
 def complain(message: str) -> None:
     """Say on standard error what went wrong; standard output is for results."""
-    Console(stderr=True, soft_wrap=True, highlight=False).print(
-        f"[bold red]error:[/] {escape(message)}"
-    )
+    told = Text.assemble(("error:", "bold red"), f" {message}")
+    Terminal(stderr=True, soft_wrap=True).print(told)
 
 
 class Commands(TyperGroup):
@@ -48,7 +47,7 @@ class Commands(TyperGroup):
         """Run the command and map its errors."""
         try:
             return super().invoke(ctx)
-        except WrongUse as error:
+        except (WrongUse, Unsendable) as error:
             complain(str(error))
             raise typer.Exit(Exit.WRONG_USE) from error
         except OnwardProblem as problem:
@@ -68,6 +67,6 @@ def _explain(problem: OnwardProblem) -> None:
     # The detail strings the faults together; one a line is easier to read.
     what = f"refused, {len(problem.errors)} at fault" if problem.errors else problem.detail
     complain(f"{what} ({problem.code})")
-    faults = Console(stderr=True, soft_wrap=True, highlight=False)
+    faults = Terminal(stderr=True, soft_wrap=True, highlight=False)
     for fault in problem.errors:
-        faults.print(f"  {escape(fault['pointer'] or '/')}: {escape(fault['message'])}")
+        faults.print(Text(one_line(f"  {fault['pointer'] or '/'}: {fault['message']}")))

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
 from rich.live import Live
+from rich.text import Text
 
 from onward.cli.board import OUTCOMES, Board
 from onward.cli.exits import Exit
 from onward.cli.picture import COLOURS, live, moment
+from onward.cli.terminal import json_line, one_line
 from onward.cli.words import sentence
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ def follow(onward: Onward, run_id: str, console: Console, *, as_json: bool = Fal
     if as_json:
         for event in events:
             board.apply(event)
-            console.out(json.dumps(event, ensure_ascii=False), highlight=False)
+            console.out(json_line(event), highlight=False)
     elif console.is_terminal and not console.is_dumb_terminal:
         _draw(board, events, console, run["as_of_seq"])
     else:
@@ -45,16 +46,18 @@ def conclude(run: Snapshot, console: Console) -> None:
     """Say in two lines how a run ended and why."""
     counts = run["counts"]
     colour = COLOURS.get(run["status"], "white")
-    console.print(
-        f"Run {run['run_id']} [{colour}]{run['status']}[/]: {counts['done']} of {counts['total']} "
-        f"steps done in {_counted(counts['attempts'], 'attempt')}{_took(run)}.",
-        highlight=False,
-        soft_wrap=True,
+    ended = Text.assemble(
+        f"Run {run['run_id']} ",
+        (run["status"], colour),
+        f": {counts['done']} of {counts['total']} steps done "
+        f"in {_counted(counts['attempts'], 'attempt')}{_took(run)}.",
     )
+    console.print(ended, soft_wrap=True)
     error = run["error"]
     if error:
         where = f"step {error['step']}: " if error.get("step") else ""
-        console.out(f"  {where}{error['message']} ({error['code']})", highlight=False)
+        told = f"  {where}{error['message']} ({error['code']})"
+        console.out(one_line(told), highlight=False)
 
 
 def ask(run: Snapshot, console: Console) -> None:
@@ -64,7 +67,8 @@ def ask(run: Snapshot, console: Console) -> None:
     """
     for question in run.get("open_questions", []):
         step = question["step_id"]
-        console.out(f"  step {step}: {question.get('message', 'its outcome is unknown')}")
+        said = f"  step {step}: {question.get('message', 'its outcome is unknown')}"
+        console.out(one_line(said), highlight=False)
         console.out(f"  onward resolve {run['run_id']} {step} OUTCOME   # {OUTCOMES}")
     if run.get("effects", {}).get("duplicates_suspected"):
         console.out("  a write seems to have happened twice; look at its receiver:")
@@ -100,11 +104,11 @@ def _tell(board: Board, events: Iterable[Event], console: Console, known: int) -
     told: list[str] = []
     for event in events:
         board.apply(event)
-        console.out(sentence(event), highlight=False)
+        console.out(one_line(sentence(event)), highlight=False)
         if int(event["sequence"]) >= known:
             for answer in board.answers:
                 if answer not in told:
-                    console.out(_MARGIN + answer, highlight=False)
+                    console.out(one_line(_MARGIN + answer), highlight=False)
             told = board.answers
 
 

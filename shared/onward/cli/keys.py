@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
-from rich.console import Console
 
 from onward.cli.connection import DEFAULT_STATE, connect
 from onward.cli.exits import WrongUse
 from onward.cli.printing import AsJson, print_json, print_table
 from onward.cli.stack import State
+from onward.cli.terminal import Terminal
 from onward.client import ServiceUnreachable
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def key(
         "roles": roles,
         "expires_at": None if until is None else iso(until),
     }
-    Console(soft_wrap=True).out(json.dumps(issued) if as_json else text, highlight=False)
+    Terminal(soft_wrap=True).out(json.dumps(issued) if as_json else text, highlight=False)
 
 
 @keys.callback(invoke_without_command=True)
@@ -95,7 +95,7 @@ def revoke(
     """Revoke a key: it is refused at once, its sockets are closed, its tickets void."""
     with connect() as onward:
         onward.revoke_key(key_id, comment=comment, last=last)
-    Console().out(f"{key_id}  revoked", highlight=False)
+    Terminal().out(f"{key_id}  revoked", highlight=False)
 
 
 @keys.command("adopt")
@@ -112,7 +112,7 @@ def adopt(
     with _storing():
         old = Tenants(client("dynamodb"), runs_table)
         adopted = adopt_keys(_deployed(table), old, tenant, time.time())
-    Console(soft_wrap=True).out("\n".join(adopted) or "none are left to adopt", highlight=False)
+    Terminal(soft_wrap=True).out("\n".join(adopted) or "none are left to adopt", highlight=False)
 
 
 def audit(

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from onward.cli.connection import connect
 from onward.cli.inputs import read_json
 from onward.cli.printing import AsJson, print_json, print_table
+from onward.cli.terminal import Terminal
 
 Comment = Annotated[str, typer.Option(help="Why; the audit log keeps it.")]
 
@@ -42,15 +42,15 @@ def resolve(
     value = read_json(result, "--result")
     with connect() as onward:
         run = onward.resolve(run_id, step_id, outcome, value, comment=comment)
-    Console().out(f"{run_id}  {run['status']}", highlight=False)
+    Terminal().out(f"{run_id}  {run['status']}", highlight=False)
 
 
 def resume(run_id: str, comment: Comment = "") -> None:
     """Let a failed run go on from its checkpoints, once its cause is mended."""
     with connect() as onward:
         run = onward.resume(run_id, comment=comment)
-    Console().out(f"{run_id}  {run['status']}", highlight=False)
-    Console().out(f"follow it with: onward watch {run_id}", highlight=False)
+    Terminal().out(f"{run_id}  {run['status']}", highlight=False)
+    Terminal().out(f"follow it with: onward watch {run_id}", highlight=False)
 
 
 def patrol(as_json: AsJson = False) -> None:
@@ -61,7 +61,9 @@ def patrol(as_json: AsJson = False) -> None:
         print_json(found)
         return
     repairs = ", ".join(f"{count} {name}" for name, count in found["repairs"].items())
-    Console().out(f"looked at {found['looked']}: {repairs or 'nothing to repair'}", highlight=False)
+    Terminal().out(
+        f"looked at {found['looked']}: {repairs or 'nothing to repair'}", highlight=False
+    )
 
 
 def recovery(days: int = 7, as_json: AsJson = False) -> None:

@@ -6,10 +6,10 @@ from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 
 from onward.cli.connection import connect
 from onward.cli.printing import AsJson, print_json
+from onward.cli.terminal import Terminal, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -55,8 +55,10 @@ def _print(rows: Iterable[Mapping[str, Any]], columns: Sequence[str], *, as_json
     if as_json:
         print_json(*rows)
         return
-    console = Console(soft_wrap=True)
-    cells = [["" if row[name] is None else str(row[name]) for name in columns] for row in rows]
+    console = Terminal(soft_wrap=True)
+    cells = [
+        ["" if row[name] is None else one_line(str(row[name])) for name in columns] for row in rows
+    ]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     for line in cells:
         padded = (cell.ljust(width) for cell, width in zip(line, widths, strict=True))

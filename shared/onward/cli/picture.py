@@ -7,11 +7,11 @@ from math import ceil
 from typing import TYPE_CHECKING, Final
 
 from rich.console import Group
-from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
 from onward.cli.board import Row
+from onward.cli.terminal import shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -62,8 +62,8 @@ def live(board: Board, now: datetime, screen: ConsoleDimensions | None = None) -
     title = _title(board.workflow, board.run_id, board.status)
     around = 0 if screen is None else _OTHER_LINES + _height([title, *below], screen.width)
     room = None if screen is None else screen.height - around
-    shown, hidden = _fitting(list(board.rows.items()), room)
-    for step_id, row in shown:
+    drawn, hidden = _fitting(list(board.rows.items()), room)
+    for step_id, row in drawn:
         _draw(table, step_id, row, now)
     left_out = [Text(f"… and {hidden} more", "dim")] if hidden else []
     return Group(title, table, *left_out, *below)
@@ -119,7 +119,7 @@ def _span(seconds: float) -> str:
 def _title(workflow: str, run_id: str, status: str) -> Text:
     # A table's own title would be broken at the width of its columns.
     colour = COLOURS.get(status, "white")
-    return Text.from_markup(f"{escape(workflow or 'plan')}  {run_id}  [{colour}]{status}[/]")
+    return Text.assemble(f"{workflow or 'plan'}  {run_id}  ", (status, colour))
 
 
 def _height(lines: list[Text], width: int) -> int:
@@ -144,11 +144,11 @@ def _draw(table: Table, step_id: str, row: Row, now: datetime) -> None:
     seconds, status = row.seconds(now), row.standing(now)
     colour = COLOURS.get(status, "white")
     table.add_row(
-        step_id,
-        f"[{colour}]{status}[/]",
+        Text(step_id),
+        Text(status, colour),
         str(row.attempts or ""),
         "" if seconds is None else f"{max(seconds, 0.0):.1f} s",
-        escape(_progress(row)),
+        Text(shown(_progress(row))),
     )
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.table import Table
+from rich.text import Text
+
+from onward.cli.terminal import Terminal, json_line
 
 _PIPE = 400
 """Characters: nobody breaks the lines of a pipe but its reader."""
@@ -19,7 +20,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, one document a
 def print_json(*documents: Mapping[str, Any]) -> None:
     """Print each document on a line of its own."""
     for document in documents:
-        Console().out(json.dumps(document, ensure_ascii=False), highlight=False)
+        Terminal().out(json_line(document), highlight=False)
 
 
 def print_table(columns: tuple[str, ...], rows: Iterable[Mapping[str, Any]], empty: str) -> None:
@@ -31,10 +32,10 @@ def print_table(columns: tuple[str, ...], rows: Iterable[Mapping[str, Any]], emp
     for name in columns:
         table.add_column(name.replace("_", " "), overflow="fold")
     for row in rows:
-        table.add_row(*(_cell(row[name]) for name in columns))
-    console = Console()
+        table.add_row(*(Text(_cell(row[name])) for name in columns))
+    console = Terminal()
     if not console.is_terminal:
-        console = Console(width=_PIPE)
+        console = Terminal(width=_PIPE)
     if table.row_count:
         console.print(table)
     else:

@@ -13,6 +13,7 @@ from onward.cli.follow import PATIENCE, ask, conclude, follow
 from onward.cli.inputs import read_files, read_json, read_object
 from onward.cli.picture import picture
 from onward.cli.printing import AsJson, print_json
+from onward.cli.terminal import Terminal
 from onward.client import Onward, ServiceUnreachable
 
 
@@ -35,7 +36,7 @@ def run(
     steps = None if plan is None else _plan(read_json(plan, "--plan"))
     values = read_object(input_, "--input")
     files = read_files(file or [])
-    console = Console()
+    console = Terminal()
     with connect() as onward:
         for field, (name, body) in files.items():
             values[field] = onward.upload(name, body)
@@ -53,12 +54,12 @@ def run(
 def watch(run_id: str, as_json: AsJson = False) -> None:
     """Follow a run, from its first event to its end; the exit code says how it ended."""
     with connect() as onward:
-        raise typer.Exit(_to_the_end(onward, run_id, Console(), as_json=as_json))
+        raise typer.Exit(_to_the_end(onward, run_id, Terminal(), as_json=as_json))
 
 
 def show(run_id: str, as_json: AsJson = False) -> None:
     """Show a run as it stands."""
-    console = Console()
+    console = Terminal()
     with connect() as onward:
         snapshot = onward.get(run_id)
     if as_json:

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 
 from onward.cli.connection import DEFAULT_STATE
 from onward.cli.exits import StackFailed
+from onward.cli.terminal import Terminal
 
 if TYPE_CHECKING:
     from infra.local.stack import Stack
@@ -43,7 +43,7 @@ def up(
 ) -> None:
     """Start the local stack, or find it running, and print where it is."""
     stack = start(port, state, drills=drills, local_endpoints=local_endpoints)
-    console = Console(soft_wrap=True, highlight=False)
+    console = Terminal(soft_wrap=True, highlight=False)
     if as_json:
         console.out(json.dumps({name: getattr(stack, name) for name in _SHOWN}))
         return
@@ -72,7 +72,7 @@ def down(state: State = DEFAULT_STATE) -> None:
     """Stop the local stack; its data stays and the next `up` goes on with it."""
     from infra.local import stack
 
-    Console().out("stopped" if stack.down(state) else "no stack was running")
+    Terminal().out("stopped" if stack.down(state) else "no stack was running")
 
 
 def start(

@@ -2,7 +2,7 @@
 
 from onward.client.aio import AsyncOnward
 from onward.client.api import Onward
-from onward.client.errors import ClientError, OnwardProblem, ServiceUnreachable
+from onward.client.errors import ClientError, OnwardProblem, ServiceUnreachable, Unsendable
 from onward.client.shapes import (
     Artifact,
     Event,
@@ -30,4 +30,5 @@ __all__ = [
     "Snapshot",
     "SocketTicket",
     "StepView",
+    "Unsendable",
 ]

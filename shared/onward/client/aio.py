@@ -11,9 +11,10 @@ import httpx
 from websockets.asyncio.client import connect
 from websockets.exceptions import WebSocketException
 
-from onward.client.errors import ClientError, OnwardProblem, ServiceUnreachable
+from onward.client.errors import ClientError, OnwardProblem, ServiceUnreachable, Unsendable
 from onward.client.feed import QUIET_SECONDS, Feed, Sign, Turns, address, whole
 from onward.client.follow import NOT_OPENED, OPEN_SECONDS, proxy
+from onward.client.sending import encoded
 from onward.client.wire import (
     BackOff,
     may_help,
@@ -195,11 +196,13 @@ class AsyncOnward:
     async def _once(
         self, method: str, path: str, *, held: float = 0.0, **request: Any
     ) -> httpx.Response:
-        timeout = httpx.Timeout(_NO_ANSWER + held, connect=5.0)
+        timeout, request = httpx.Timeout(_NO_ANSWER + held, connect=5.0), encoded(request)
         try:
             answer = await self._http.request(method, self._url + path, timeout=timeout, **request)
         except (httpx.RequestError, httpx.InvalidURL) as error:
             raise ServiceUnreachable(f"no answer from {self._url} ({reason(error)})") from error
+        except ValueError as error:  # a path or a header that is no ASCII
+            raise Unsendable(f"the request cannot be sent: {reason(error)}") from error
         if answer.is_error:
             raise problem_of(answer)
         return answer

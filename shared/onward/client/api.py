@@ -31,8 +31,9 @@ MOST_RUNS = 200
 class Onward:
     """A caller's view of one Onward service.
 
-    Every method raises `OnwardProblem` when the service refuses and `ServiceUnreachable` when it
-    does not answer; what may pass by itself (throttling, a lost reply) is tried again first.
+    Every method raises `OnwardProblem` when the service refuses, `ServiceUnreachable` when it
+    does not answer, and `Unsendable` for what JSON or HTTP cannot carry (NaN, lone surrogates);
+    what may pass by itself (throttling, a lost reply) is tried again first.
     """
 
     def __init__(

@@ -1,6 +1,7 @@
 """What can go wrong between a caller and the service.
 
 ClientError
+├── Unsendable          nothing was sent: the request is none that HTTP and JSON can carry
 ├── OnwardProblem       the service answered with a problem (RFC 9457), or its gateway did
 └── ServiceUnreachable  nobody answered, or somebody who is not Onward
 """
@@ -17,6 +18,10 @@ if TYPE_CHECKING:
 
 class ClientError(Exception):
     """The root of everything that the client raises."""
+
+
+class Unsendable(ClientError):
+    """A value, key or name that cannot be sent; the message names its place. Nothing was sent."""
 
 
 class OnwardProblem(ClientError):

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import httpx
 
-from onward.client.errors import ClientError, OnwardProblem, ServiceUnreachable
+from onward.client.errors import ClientError, OnwardProblem, ServiceUnreachable, Unsendable
+from onward.client.sending import encoded
 from onward.client.shapes import Fault
 
 if TYPE_CHECKING:
@@ -96,9 +97,11 @@ class Wire:
         `patience` is how long, in seconds, the service may hold the request before it answers.
 
         Raises:
+            Unsendable: the request cannot be sent as it is.
             OnwardProblem: it answered with an error.
             ServiceUnreachable: it did not answer.
         """
+        request = encoded(request)
         headers = self._headers | request.pop("headers", {})
         timeout = httpx.Timeout(_NO_ANSWER + patience, connect=5.0)
         try:
@@ -107,6 +110,8 @@ class Wire:
             )
         except (httpx.RequestError, httpx.InvalidURL) as error:
             raise ServiceUnreachable(f"no answer from {self._url} ({reason(error)})") from error
+        except ValueError as error:  # a path or a header that is no ASCII
+            raise Unsendable(f"the request cannot be sent: {reason(error)}") from error
         if answer.is_error:
             raise problem_of(answer)
         return answer
@@ -222,6 +227,8 @@ def may_help(error: ClientError, *, absent: bool) -> bool:
     The request may have arrived and only its answer be missing; `absent` also counts on a service
     that is not there at all.
     """
+    if isinstance(error, Unsendable):
+        return False
     if isinstance(error, OnwardProblem):
         return error.retryable or error.status in _PASSING or error.code == _NOT_OURS
     return absent or isinstance(error.__cause__, _LOST)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from importlib.util import find_spec
-from pkgutil import iter_modules
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from onward.domain.limits import FUNCTION_MARGIN, LEAST_FUNCTION_SECONDS
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from onward.domain.plan import ToolSpec
 
 DRILLS = "drills"
+
+_PARTS = ("tools", "plan")
 
 T = TypeVar("T")
 
@@ -68,14 +70,21 @@ def _add(named: dict[str, T], name: str, value: T) -> None:
 def load_catalogue(package: str = "workflows", *, drills: bool = False) -> Catalogue:
     """Import `<package>.*.tools` and `.plan`; tools that inject faults only where allowed."""
     catalogue = Catalogue()
-    for found in iter_modules(import_module(package).__path__, f"{package}."):
-        if not found.ispkg or (found.name == f"{package}.{DRILLS}" and not drills):
+    for folder in _folders(package):
+        if folder == DRILLS and not drills:
             continue
-        for part in ("tools", "plan"):
-            name = f"{found.name}.{part}"
+        for part in _PARTS:
+            name = f"{package}.{folder}.{part}"
             if find_spec(name) is not None:
                 catalogue.collect(import_module(name))
     return catalogue
+
+
+def _folders(package: str) -> list[str]:
+    """Return the folders that hold a part of the catalogue, with or without an `__init__.py`."""
+    homes = [Path(home) for home in import_module(package).__path__]
+    found = {path.parent.name for home in homes for p in _PARTS for path in home.glob(f"*/{p}.py")}
+    return sorted(name for name in found if name.isidentifier())
 
 
 def load_tool(entry: str) -> Tool:

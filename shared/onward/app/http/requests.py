@@ -8,6 +8,7 @@ import json
 import math
 import re
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from onward.domain.errors import BodyTooLarge, Fault, InvalidRequest, RequestError
@@ -52,7 +53,9 @@ class Request:
         if len(raw) > MAX_BODY_BYTES:
             raise BodyTooLarge(f"the body has {len(raw)} bytes, at most {MAX_BODY_BYTES} are taken")
         try:
-            value: Json = json.loads(raw.decode("utf-8-sig"), parse_constant=_no_number)
+            value: Json = json.loads(
+                raw.decode("utf-8-sig"), parse_constant=_no_number, object_pairs_hook=_members
+            )
             _check(value)
         except UnicodeDecodeError as error:
             raise RequestError(f"the body is not UTF-8 at byte {error.start}") from error
@@ -136,6 +139,16 @@ def _check(value: Json) -> None:
         if not level:
             return
     raise RecursionError
+
+
+def _members(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
+    """Refuse a member that is there twice: whoever signs, logs or filters may read the other."""
+    members = dict(pairs)
+    if len(members) < len(pairs):
+        names = sorted(name for name, _ in pairs)
+        twice = next(one for one, other in pairwise(names) if one == other)
+        raise ValueError(f"the member {twice!r} is there twice")
+    return members
 
 
 def _no_number(name: str) -> NoReturn:
