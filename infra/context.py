@@ -22,6 +22,7 @@ _FORMS: Final = {
     "protect": _SWITCH,
     "drills": _SWITCH,
     "local_endpoints": _SWITCH,
+    "webhook_ports": re.compile(r"([1-9][0-9]{0,4}(,[1-9][0-9]{0,4})*)?"),
     "retention_days": _NUMBER,
     "audit_days": re.compile(r"([1-9][0-9]{0,4})?"),
     **dict.fromkeys(
@@ -77,6 +78,8 @@ class Context:
     other locks, and rings.
     `drills`: "1" lets tools inject faults.
     `local_endpoints`: "1" lets webhooks go to private addresses.
+    `webhook_ports`: ports that webhooks may have, separated by commas; by default those of
+    `onward.settings`. On the loopback, where that is allowed, they may have any.
     """
 
     stage: str = ""
@@ -100,6 +103,7 @@ class Context:
     sandbox_without_filter: str = ""
     drills: str = ""
     local_endpoints: str = ""
+    webhook_ports: str = ""
 
     def __post_init__(self) -> None:
         for name, form in _FORMS.items():

@@ -54,6 +54,7 @@ class Dashboard(Construct):
             Metric.DUPLICATES_SUSPECTED,
             Metric.LOOKS_GIVEN_UP,
             Metric.PERMISSION_FAILURES,
+            Metric.ENDPOINTS_DISABLED,
             Metric.PATROL_REPAIRS,
             Metric.PATROL_FAILURES,
             Metric.SANDBOX_UNFILTERED,

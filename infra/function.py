@@ -48,6 +48,9 @@ class Function(lambda_.Function):
     time-out is in seconds, at most 900 (the Lambda limit). Published versions are kept when a later
     deployment replaces them: an unfinished run is finished by the version it pinned. One whose own
     deployment is rolled back is deleted, or Lambda would publish no second one of the same code.
+
+    `goes_round`: it puts messages back into its own queue by design, which Lambda would cut after
+    16 times; so it bounds such a chain itself.
     """
 
     def __init__(
@@ -59,6 +62,7 @@ class Function(lambda_.Function):
         *,
         timeout: int,
         memory: int,
+        goes_round: bool = False,
     ) -> None:
         identifier = "".join(word.capitalize() for word in name.split("_"))
         log_group = logs.LogGroup(
@@ -87,6 +91,7 @@ class Function(lambda_.Function):
             environment=environment(name, values)
             | {"POWERTOOLS_METRICS_NAMESPACE": Stack.of(scope).stack_name},
             log_group=log_group,
+            recursive_loop=lambda_.RecursiveLoop.ALLOW if goes_round else None,
             current_version_options=lambda_.VersionOptions(
                 removal_policy=RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE
             ),

@@ -34,7 +34,8 @@ ACTIONS: Final = ("subscribe", "unsubscribe", "ack", "ping")
 
 _RATE: Final = 500
 _BURST: Final = 1000
-_RECEIVES: Final = 5
+_RECEIVES: Final = 10
+"""A refused invocation counts as one; failed posts are counted on each subscription."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,11 +31,9 @@ _NOTIFY_AT_ONCE: Final = 10
 _SLOW_AT_ONCE: Final = 5
 """Senders to all others, which wait more than they work."""
 
-_NOTIFY_RECEIVES: Final = 3
-"""Tries of one wake-up, 2 and 10 seconds apart; then somebody is told (`deliver.MAX_RECEIVES`)."""
-
-_RECEIVES: Final = 5
-"""A throttled invocation counts as a receive, so fewer would bury messages that nobody saw."""
+_RECEIVES: Final = 10
+"""A refused invocation counts as a receive, so fewer would bury messages that nobody saw. Tries are
+counted in rows; `domain.delivery.LAST_RECEIVES` leaves two of these for what is refused."""
 
 _RETRIES: Final = 5
 
@@ -68,7 +66,7 @@ class Outbox(Construct):
                 fifo=True,
                 consumer_seconds=NOTIFY_TIMEOUT,
                 dead_letter_queue=sqs.DeadLetterQueue(
-                    queue=self.notify_dead, max_receive_count=_NOTIFY_RECEIVES
+                    queue=self.notify_dead, max_receive_count=_RECEIVES
                 ),
             )
             for name in ("Notify", "NotifySlow")
@@ -152,6 +150,7 @@ class Outbox(Construct):
                 )
             )
             _allow(notify, queue, "sqs:SendMessage")
+        _allow(notify, self.notify_dead, "sqs:SendMessage")
 
     def let_wake(self, *functions: Function) -> None:
         """Let functions put wake-ups into the queue."""

@@ -10,6 +10,7 @@ from aws_cdk import Annotations, Environment, Stack
 from aws_cdk import aws_lambda as lambda_
 from onward.sdk.catalogue import load_catalogue
 from onward.sdk.check import warnings
+from onward.settings import Settings
 
 from infra import bundle
 from infra.alarms import Alarms
@@ -132,7 +133,7 @@ class OnwardStack(Stack):
                 "patrol_function": self.patrol_function.function_arn,
                 "notify_function": self.notify.function_arn,
                 "notify_dead_url": self.outbox.notify_dead.queue_url,
-                "allow_local_endpoints": self._local_endpoints(),
+                **self._webhooks(),
                 "cursors_table": self.state.cursors.table_name,
                 "socket_url": self.live.stage.url,
                 "audit_days": self.context.audit_days or AUDIT_DAYS,
@@ -177,10 +178,12 @@ class OnwardStack(Stack):
                 "runs_table": self.state.runs.table_name,
                 "notify_queue_url": self.outbox.notify.queue_url,
                 "notify_slow_url": self.outbox.notify_slow.queue_url,
-                "allow_local_endpoints": self._local_endpoints(),
+                "notify_dead_url": self.outbox.notify_dead.queue_url,
+                **self._webhooks(),
             }
             | self._access(),
             timeout=NOTIFY_TIMEOUT,
+            goes_round=True,
         )
 
     def _push_events(self) -> Function:
@@ -195,6 +198,7 @@ class OnwardStack(Stack):
             }
             | self._access(),
             timeout=PUSH_TIMEOUT,
+            goes_round=True,
         )
 
     def _socket_functions(self) -> Handlers:
@@ -213,9 +217,23 @@ class OnwardStack(Stack):
         )
 
     def _function(
-        self, name: str, values: Mapping[str, str], *, timeout: int, memory: int = 512
+        self,
+        name: str,
+        values: Mapping[str, str],
+        *,
+        timeout: int,
+        memory: int = 512,
+        goes_round: bool = False,
     ) -> Function:
-        made = Function(self, name, self._function_package, values, timeout=timeout, memory=memory)
+        made = Function(
+            self,
+            name,
+            self._function_package,
+            values,
+            timeout=timeout,
+            memory=memory,
+            goes_round=goes_round,
+        )
         self.functions.append(made)
         return made
 
@@ -241,8 +259,11 @@ class OnwardStack(Stack):
             Annotations.of(self).add_warning_v2(f"onward:check-{number}", text)
         return catalogue.function_seconds
 
-    def _local_endpoints(self) -> str:
-        return "1" if self.context.local_endpoints == "1" else "0"
+    def _webhooks(self) -> dict[str, str]:
+        return {
+            "allow_local_endpoints": "1" if self.context.local_endpoints == "1" else "0",
+            "webhook_ports": self.context.webhook_ports or Settings().webhook_ports,
+        }
 
     def _without_filter(self) -> str:
         return self.context.sandbox_without_filter or "alarm"

@@ -46,7 +46,7 @@ def grant(stack: OnwardStack) -> None:
     state.let_commit(stack.http_api, stack.start_run, stack.patrol_function, *deciding)
     state.let_list(stack.http_api)
     state.let_count_active(stack.http_api, stack.start_run, stack.patrol_function)
-    state.let_find_due(stack.patrol_function, stack.http_api)
+    state.let_find_due(stack.patrol_function, stack.http_api, stack.notify)
     state.let_read(stack.publish_outbox)
     state.let_mark_deliveries(stack.notify)
     state.let_store(stack.http_api, stack.patrol_function, *deciding)

@@ -76,6 +76,11 @@ COUNTED: Final = (
         threshold=_UNHEARD,
         statistic="max",
     ),
+    Counted(
+        Metric.ENDPOINTS_DISABLED,
+        "disabled-endpoint",
+        "A receiver answered 410 Gone and hears nothing more: enable or delete its endpoint.",
+    ),
 )
 """In the order of the runbook. The alarm is named after its metric."""
 

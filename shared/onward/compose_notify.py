@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from onward.app.ask_status import ask_status, reply_of
-from onward.app.deliver import Sender, WakeUp
+from onward.app.deliver import SECONDS, Sender, WakeUp
 from onward.app.downstream import Downstream
 from onward.app.publish_outbox import Outlets
 from onward.app.wake_notify import Subscribers, wake_up
@@ -48,16 +49,23 @@ def outlets() -> Outlets:
 def sender() -> Sender:
     """Return what delivers."""
     held, dynamodb = settings("notify"), client("dynamodb")
-    local = held.allows_local
+    local, ports = held.allows_local, held.allowed_ports
     return Sender(
         reader=RunReader(dynamodb, held.runs_table),
         endpoints=_with_secrets(held),
         deliveries=Deliveries(dynamodb, held.runs_table),
         clock=time.time,
         post=lambda url, headers, body, seconds: request(
-            "POST", url, headers, body, seconds=seconds, local=local
+            "POST", url, headers, body, seconds=seconds, local=local, ports=ports
         ),
-        again=lambda wake: lane(slow=wake.slow).send_ordered([_again(wake)]),
+        greet=lambda url, headers: request(
+            "OPTIONS", url, headers, seconds=SECONDS, local=local, ports=ports
+        ),
+        again=lambda wake: lane(slow=wake.slow).send_ordered([_message(wake, uuid4().hex)]),
+        # One that is sent twice because of a death in between is one letter for five minutes.
+        letter=lambda wake: Queue(client("sqs"), held.notify_dead_url).send_ordered(
+            [_message(replace(wake, hops=0), wake.message_id)]
+        ),
     )
 
 
@@ -73,17 +81,18 @@ def is_slow(source: str) -> bool:
     return source.rsplit(":", 1)[-1] == settings("notify").notify_slow_url.rsplit("/", 1)[-1]
 
 
-def _again(wake: WakeUp) -> Message:
-    """Return a wake-up as a message under a fresh id, with what it is about."""
-    said = {} if wake.after is None else {"after": wake.after}
-    return wake_up(wake.run_id, wake.tenant, wake.endpoint_id, uuid4().hex, **said)
+def _message(wake: WakeUp, once: str) -> Message:
+    """Return a wake-up as a message, with what it is about."""
+    told = {"after": wake.after, "retry": wake.retry or None, "hops": wake.hops or None}
+    said = {name: value for name, value in told.items() if value is not None}
+    return wake_up(wake.run_id, wake.tenant, wake.endpoint_id, once, **said)
 
 
 @cache
 def downstream(function: str) -> Downstream:
     """Return what is known of those who listen."""
     held, dynamodb = settings(function), client("dynamodb")
-    local = held.allows_local
+    local, ports = held.allows_local, held.allowed_ports
     return Downstream(
         endpoints=_with_secrets(held),
         deliveries=Deliveries(dynamodb, held.runs_table),
@@ -92,15 +101,17 @@ def downstream(function: str) -> Downstream:
         ask=_asked,
         clock=time.time,
         local=local,
+        ports=ports,
     )
 
 
 def status_of(asked: Mapping[str, Any]) -> dict[str, Any]:
     """Ask an endpoint how far it has got, for `http_api`, which cannot read what signs that."""
-    local = settings("notify").allows_local
+    held = settings("notify")
+    local, ports = held.allows_local, held.allowed_ports
 
     def get(url: str, headers: dict[str, str], seconds: float) -> Reply:
-        return request("GET", url, headers, seconds=seconds, local=local)
+        return request("GET", url, headers, seconds=seconds, local=local, ports=ports)
 
     return ask_status(sender().endpoints, get, time.time(), asked)
 

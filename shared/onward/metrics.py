@@ -39,6 +39,7 @@ class Metric(StrEnum):
     DUPLICATES_SUSPECTED = "DuplicatesSuspected"
     LOOKS_GIVEN_UP = "LooksGivenUp"
     PERMISSION_FAILURES = "PermissionFailures"
+    ENDPOINTS_DISABLED = "EndpointsDisabled"
     DELIVERY_SECONDS = "DeliverySeconds"
     UNSYNCED_SECONDS = "UnsyncedSeconds"
     PATROL_BEATS = "PatrolBeats"

@@ -37,6 +37,7 @@ FUNCTION_FIELDS: Final[Mapping[str, frozenset[str]]] = {
         "notify_queue_url",
         "notify_dead_url",
         "allow_local_endpoints",
+        "webhook_ports",
         "cursors_table",
         "live_queue_url",
         "socket_url",
@@ -60,7 +61,9 @@ FUNCTION_FIELDS: Final[Mapping[str, frozenset[str]]] = {
             "access_table",
             "notify_queue_url",
             "notify_slow_url",
+            "notify_dead_url",
             "allow_local_endpoints",
+            "webhook_ports",
         }
     ),
     "patrol": _DATA
@@ -118,6 +121,7 @@ class Settings:
     notify_function: str = ""
     patrol_parameter: str = ""
     allow_local_endpoints: str = "0"
+    webhook_ports: str = "80,443,8080,8443"
     retention_days: str = "0"
     audit_days: str = ""
     drills: str = "0"
@@ -148,6 +152,11 @@ class Settings:
         """Return a field that holds a whole number; None where the library's own counts."""
         held = str(getattr(self, field))
         return int(held) if held else None
+
+    @property
+    def allowed_ports(self) -> frozenset[int]:
+        """Ports that webhooks may have, which `webhook_ports` separates by commas."""
+        return frozenset(int(port) for port in self.webhook_ports.split(","))
 
     @property
     def retention_seconds(self) -> int:

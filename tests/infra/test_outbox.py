@@ -3,8 +3,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from onward.app import push_events
-from onward.app.deliver import MAX_RECEIVES
+from onward.domain.delivery import LAST_RECEIVES
 
 from tests.infra.conftest import Synthesise, Template, of_type, target
 
@@ -78,11 +77,7 @@ def test_a_queue_outwaits_its_consumer_and_buries_late(template: Template) -> No
         queue = queues(template)[target(mapping["EventSourceArn"])]
         timeout = functions[target(mapping["FunctionName"])]["Properties"]["Timeout"]
         assert queue["VisibilityTimeout"] >= 6 * timeout
-        # Deliveries have three tries, and both a patrol and a redrive behind them.
-        tries = {"Notify": MAX_RECEIVES, "PushEve": push_events.MAX_RECEIVES}
-        assert queue["RedrivePolicy"]["maxReceiveCount"] == next(
-            (n for name, n in tries.items() if target(mapping["FunctionName"]).startswith(name)), 5
-        )
+        assert queue["RedrivePolicy"]["maxReceiveCount"] >= 10 > LAST_RECEIVES
         assert mapping["ScalingConfig"]["MaximumConcurrency"] >= 2
 
 
@@ -116,6 +111,50 @@ def test_webhooks_go_to_private_addresses_on_this_machine_only(synthesise: Synth
             for f in of_type(template, "Lambda::Function").values()
         ]
         assert {value for value in values if value is not None} == {allowed}
+
+
+def test_who_puts_messages_back_into_its_own_queue_is_allowed_to(template: Template) -> None:
+    """And nobody else: Lambda cuts their chains after 16 hops. Where it does, it rings."""
+    functions = of_type(template, "Lambda::Function")
+    allowed = {
+        name[:-8]
+        for name, function in functions.items()
+        if function["Properties"].get("RecursiveLoop") == "Allow"
+    }
+    assert allowed == {"Notify", "PushEvents"} == set(round_trips(template))
+    watched = {
+        target(alarm["Properties"]["Dimensions"][0]["Value"])[:-8]
+        for alarm in of_type(template, "CloudWatch::Alarm").values()
+        if alarm["Properties"].get("MetricName") == "RecursiveInvocationsDropped"
+    }
+    assert watched == {target(m["FunctionName"])[:-8] for m in mappings(template, "sqs")}
+
+
+def round_trips(template: Template) -> list[str]:
+    """The functions that may send to a queue that they read."""
+    policies = of_type(template, "IAM::Policy").values()
+    found = []
+    for mapping in mappings(template, "sqs"):
+        reader, queue = target(mapping["FunctionName"])[:-8], mapping["EventSourceArn"]
+        for policy in (p["Properties"] for p in policies):
+            if not policy["PolicyName"].startswith(f"{reader}ServiceRole"):
+                continue
+            for each in policy["PolicyDocument"]["Statement"]:
+                resources = each["Resource"]
+                resources = resources if isinstance(resources, list) else [resources]
+                if "sqs:SendMessage" in each["Action"] and queue in resources:
+                    found.append(reader)
+    return found
+
+
+def test_webhooks_go_to_known_ports_only(synthesise: Synthesise) -> None:
+    """A setting of the stack, for whoever sends and whoever registers."""
+    for context, expected in ({}, "80,443,8080,8443"), ({"webhook-ports": "443"}, "443"):
+        functions = of_type(synthesise(**context), "Lambda::Function").values()
+        values = [f["Properties"]["Environment"]["Variables"] for f in functions]
+        assert [expected] * 2 == [
+            v["ONWARD_WEBHOOK_PORTS"] for v in values if "ONWARD_WEBHOOK_PORTS" in v
+        ]
 
 
 def test_every_queue_has_dead_letters_or_holds_them(template: Template) -> None:

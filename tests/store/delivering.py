@@ -36,6 +36,7 @@ class World:
     made: Journey
     seconds: float = FAR
     again: list[WakeUp] = field(default_factory=list)
+    letters: list[WakeUp] = field(default_factory=list)
 
     @property
     def downstream(self) -> Downstream:
@@ -98,15 +99,16 @@ class World:
             deliveries=self.downstream.deliveries,
             clock=self.time.clock,
             post=post,
+            greet=lambda url, headers: request("OPTIONS", url, headers, seconds=2, local=local),
             again=self.again.append,
+            letter=self.letters.append,
         )
 
     def deliver(
         self, receives: int = 1, name: str = "billing", *, local: bool = True, **how: Any
     ) -> float | None:
         """Handle one wake-up."""
-        wake = WakeUp(RUN_ID, "acme", name, receives, last=receives == 3)
-        wake = dataclasses.replace(wake, **how)
+        wake = dataclasses.replace(WakeUp(RUN_ID, "acme", name, receives), **how)
         return deliver(self.sender(local=local), wake, self.time.now + self.seconds)
 
 

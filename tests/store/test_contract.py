@@ -28,8 +28,8 @@ EXAMPLES = 40
 PLAIN = re.compile(r"[A-Za-z0-9_-]+")
 PARTLY_DESCRIBED = {
     "GET /runs",
-    "POST /runs",
     "GET /runs/{run_id}/events",
+    "POST /runs",
     "GET /audit",
     "POST /uploads",
     "PUT /endpoints/{endpoint_id}",

@@ -51,14 +51,15 @@ def test_a_second_wake_up_sends_nothing(here: World, hook: Subscriber) -> None:
 def test_a_receiver_that_fails_is_tried_three_times_and_then_dead(
     here: World, hook: Subscriber
 ) -> None:
-    """After 2 and 10 seconds; then the message goes to the dead letters, and the list has it."""
+    """After 2 and 10 seconds; then its letter is sent, the list has it, and the message goes."""
     here.subscribe(hook)
     here.finish()
     hook.answer = lambda _number, _event: Told(500)
 
     waits = [here.deliver(receives) for receives in (1, 2, 3)]
 
-    assert [2.0, 10.0, 0.0] == waits
+    assert [2.0, 10.0, None] == waits
+    assert [(RUN_ID, "billing")] == [(w.run_id, w.endpoint_id) for w in here.letters]
     assert ["onward.run.queued"] * 3 == [arrival.type for arrival in hook.arrivals]
     assert (3, "answered 500") == (here.delivery().attempts, here.delivery().last_error)
     (dead,) = here.downstream.deliveries.dead("acme")
@@ -66,7 +67,7 @@ def test_a_receiver_that_fails_is_tried_three_times_and_then_dead(
     assert SyncStatus.PENDING == here.sync()
 
     hook.answer = lambda _number, _event: Told()
-    assert here.deliver() is None
+    assert here.deliver(retry=True) is None
     assert SyncStatus.SYNCED == here.sync()
     assert [] == list(here.downstream.deliveries.dead("acme"))
 
@@ -127,28 +128,12 @@ def test_each_event_has_its_own_tries(here: World, hook: Subscriber) -> None:
     answering(hook, Told(500), Told(500), Told(), Told(500))
     assert (2.0, 10.0) == (here.deliver(1), here.deliver(2))
 
-    assert here.deliver(3) is None
+    assert 2.0 == here.deliver(3)
 
-    assert (1, 1) == (here.delivery().attempts, len(here.again))
+    assert (1, []) == (here.delivery().attempts, here.letters)
     assert here.delivery().dead_since is None
     assert here.deliver() is None
     assert SyncStatus.SYNCED == here.sync()
-
-
-def test_gone_disables_the_endpoint_visibly(here: World, hook: Subscriber) -> None:
-    """410 is the receiver's way to unsubscribe; nothing is sent, and nobody waits for it."""
-    here.subscribe(hook)
-    here.finish()
-    answering(hook, Told(410))
-
-    assert (None, None) == (here.deliver(), here.deliver())
-
-    assert 1 == len(hook.arrivals)
-    assert (False, "answered 410 Gone") == (
-        here.endpoint().active,
-        here.endpoint().disabled_because,
-    )
-    assert SyncStatus.NOT_APPLICABLE == here.sync()
 
 
 def test_a_wish_to_wait_is_honoured(here: World, hook: Subscriber) -> None:

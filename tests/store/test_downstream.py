@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 from onward.app.downstream import ASK_SECONDS
-from onward.app.endpoints import put_endpoint
 from onward.domain.delivery import SyncStatus
 
 from infra.local.subscriber import Subscriber, Told
@@ -172,19 +171,3 @@ def test_what_makes_no_sense_is_no_answer(
     assert (False, status) == told(acme, verify="true")
     (wake,) = woken(here)
     assert wake["after"] >= 0
-
-
-def test_an_endpoint_that_is_enabled_again_is_not_waited_for_by_what_ended_before(
-    here: World, hook: Subscriber
-) -> None:
-    """Nobody would look after those deliveries; it hears of what happens from then on."""
-    here.subscribe(hook)
-    here.downstream.endpoints.disable(here.endpoint(), "answered 410 Gone", here.time.now)
-    here.finish()
-    assert SyncStatus.NOT_APPLICABLE == here.sync()
-
-    here.time.now += 5
-    put_endpoint(here.service.registrar, "acme", "billing", {"url": hook.url})
-
-    assert here.endpoint().active
-    assert SyncStatus.NOT_APPLICABLE == here.sync()

@@ -129,6 +129,8 @@ def test_every_fault_is_named(operator: Caller) -> None:
         "https://nowhere.example/hook",
         "https://user:word@public.example/hook",
         "http://public.example/hook",
+        "https://93.184.216.34:22/hook",
+        "https://93.184.216.34:6379/",
         "ftp://public.example/hook",
     ],
 )

@@ -89,11 +89,11 @@ def test_a_run_has_one_letter_whoever_woke(here: World, hook: Subscriber) -> Non
     here.subscribe(hook)
     here.finish()
     hook.answer = lambda _number, _event: Told(500)
-    assert [2.0, 10.0, 0.0] == [here.deliver(n) for n in (1, 2, 3)]
-    assert [FollowUp.WOKEN] == look(here)
-    assert 1 == len(woken(here))
     assert [2.0, 10.0, None] == [here.deliver(n) for n in (1, 2, 3)]
-    assert 6 == here.delivery().attempts
+    assert [FollowUp.WOKEN] == look(here)
+    (wake,) = woken(here)
+    assert here.deliver(retry=wake["retry"]) is None
+    assert (4, 1, 4) == (here.delivery().attempts, len(here.letters), len(hook.arrivals))
 
 
 def test_a_log_expires_after_the_end_was_heard_and_no_earlier(

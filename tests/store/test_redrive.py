@@ -44,8 +44,10 @@ def test_what_was_given_up_has_a_letter_again_after_each_redrive(
     here.time.now += GIVE_UP + 1
     assert [FollowUp.GIVEN_UP] == look(here)
     hook.answer = lambda _number, _event: Told(500)
-    assert 1 == redrive(here.downstream, "acme")
-    assert [2.0, 10.0, 0.0] == [here.deliver(n) for n in (1, 2, 3)]
+    for letters in (1, 2):
+        assert 1 == redrive(here.downstream, "acme")
+        assert [2.0, 10.0, None] == [here.deliver(n) for n in (1, 2, 3)]
+        assert (letters, letters * 3) == (len(here.letters), len(hook.arrivals))
 
 
 def test_letters_of_others_stay_and_ours_are_sent_once(here: World, hook: Subscriber) -> None:

@@ -11,9 +11,10 @@ An endpoint that does not answer at once goes on in a lane of its own, where the
                  an endpoint that is marked: the message is passed on, and nobody waits
     slow lane    post, up to 15 s; after two time-outs in a row one sender at a time
 
-So whoever hangs costs the others one second of a few senders, once. A message counts how often it
-was received, and a delivery how often it was tried: one that was only put off, or has more to send
-than one invocation can, goes on as a fresh message instead of among the dead letters.
+So whoever hangs costs the others one second of a few senders, once. What has more to send than
+one invocation can, goes on as a fresh message: a chain that gets on in the log with each hop, and
+is bounded by the log's length (`most_hops`). Tries are counted on the delivery's row, never by
+how often the queue handed a message out: a refused invocation is no failed request.
 """
 
 from __future__ import annotations
@@ -21,8 +22,16 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
+from onward.app.give_up_delivery import dead, missed, put_off, refused
 from onward.app.post_event import Missed, post_event
-from onward.domain.delivery import TIMEOUTS_TO_REST, Try
+from onward.domain.delivery import (
+    LAST_RECEIVES,
+    REST_SECONDS,
+    SLOW_SECONDS,
+    TIMEOUTS_TO_REST,
+    Try,
+    most_hops,
+)
 from onward.metrics import Metric, count
 
 if TYPE_CHECKING:
@@ -35,9 +44,6 @@ if TYPE_CHECKING:
     from onward.domain.delivery import Delivery, Endpoint
     from onward.domain.model import Event, Run
 
-MAX_RECEIVES: Final = 3
-"""Tries of one wake-up, as its queue counts them; the template says the same."""
-
 QUICK_SECONDS: Final = 1.0
 """Within which most receivers answer: longer than that nobody may keep a sender of all."""
 
@@ -47,26 +53,16 @@ SECONDS: Final = 15.0
 MARGIN: Final = SECONDS + 3.0
 """Seconds before a function's end at which it begins no further request."""
 
-SLOW_SECONDS: Final = 600.0
-"""How long an endpoint stays in the slow lane without having been slow again."""
-
-REST_SECONDS: Final = 20.0
-"""How long an endpoint is left alone that ran into its time-out twice in a row: then one request
-at a time finds out whether it is back, instead of each waiting run holding a sender. Twice as long
-after each further time-out."""
-
-LONGEST_REST: Final = 300.0
-
 _PAGE: Final = 100
-_PAUSES: Final = (2.0, 10.0)
 
 
 @dataclass(frozen=True, slots=True)
 class Sender:
     """What delivering takes.
 
-    `post` sends to an address that was checked, within some seconds, or raises NoAnswer; `again`
-    puts a wake-up into the queue of its lane, as a fresh message.
+    `post` sends to an address that was checked, within some seconds, or raises NoAnswer; `greet`
+    asks there whether webhooks are welcome. `again` puts a wake-up into the queue of its lane, as
+    a fresh message; `letter` puts one among the dead letters.
     """
 
     reader: RunReader
@@ -74,30 +70,43 @@ class Sender:
     deliveries: Deliveries
     clock: Callable[[], float]
     post: Callable[[str, dict[str, str], bytes, float], Reply]
+    greet: Callable[[str, dict[str, str]], Reply]
     again: Callable[[WakeUp], None]
+    letter: Callable[[WakeUp], None]
 
 
 @dataclass(frozen=True, slots=True)
 class WakeUp:
-    """A message of the queue. `receives` counts it; `last`: it is buried if this try fails.
+    """A message of the queue.
 
-    `after`: send again from there, though it was acknowledged. `slow`: it came by the slow lane.
+    `receives` counts how often it was handed out, `hops` how often it was passed on as a fresh
+    one; `message_id` tells it from others. `after`: send again from there, though it was
+    acknowledged. `slow`: it came by the slow lane. `retry`: ask once more, though the delivery is
+    dead.
     """
 
     run_id: str
     tenant: str
     endpoint_id: str
     receives: int = 1
-    last: bool = False
     after: int | None = None
     slow: bool = False
+    retry: bool = False
+    hops: int = 0
+    message_id: str = ""
+
+    def onward(self, **changes: Any) -> WakeUp:
+        """Return what is passed on in its place, as a fresh message."""
+        return replace(self, receives=1, hops=self.hops + 1, **changes)
 
 
 @dataclass(slots=True)
-class _Progress:
+class Progress:
     """How far this invocation got, and what it knows of the endpoint by now."""
 
     endpoint: Endpoint
+    run: Run
+    delivery: Delivery
     acked: int
     tried: list[Try] = field(default_factory=list)
 
@@ -112,63 +121,94 @@ def deliver(sender: Sender, wake: WakeUp, until: float) -> float | None:
     if run is None or run.tenant != wake.tenant:
         return None
     delivery = sender.deliveries.get(wake.run_id, wake.endpoint_id)
-    if endpoint is None or not endpoint.active:
-        if delivery.dead_since is not None:
-            sender.deliveries.dismiss(delivery)
-        return None
-    if endpoint.slow(sender.clock()) and not wake.slow:
-        sender.again(replace(wake, slow=True))
-        return None
-    wait = _not_yet(sender, endpoint, delivery)
-    if wait > 0:
-        left_alone = Missed("the endpoint is left alone", wait)
-        return _failed(sender, wake, endpoint, delivery, [], left_alone)
-    return _catch_up(sender, wake, endpoint, run, delivery, until)
-
-
-def _catch_up(
-    sender: Sender,
-    wake: WakeUp,
-    endpoint: Endpoint,
-    run: Run,
-    delivery: Delivery,
-    until: float,
-) -> float | None:
-    progress = _Progress(endpoint, delivery.acked_seq if wake.after is None else wake.after)
-    while events := sender.reader.events(wake.run_id, progress.acked, _PAGE):
-        for event in events:
-            if sender.clock() + MARGIN >= until:
-                # A filter may pass over more events than one invocation can read.
-                if progress.acked > delivery.acked_seq:
-                    sender.deliveries.ack(delivery, run, progress.acked, progress.tried)
-                sender.again(_from(wake, progress))
-                return None
-            missed = _send(sender, wake, event, progress)
-            if missed is not None:
-                return _missed(sender, wake, delivery, progress, missed)
-            progress.acked = event.seq
-            if event.seq > run.seq:  # the run went on since its row was read
-                run = sender.reader.run(wake.run_id) or run
-            if event.seq >= run.seq or _wanted(endpoint, event):
-                sender.deliveries.ack(delivery, run, event.seq, progress.tried)
-                if event.seq > delivery.acked_seq:
-                    delivery = _acknowledged(delivery, event.seq)
-    if delivery.dead_since is not None:
-        sender.deliveries.dismiss(delivery)
+    if endpoint is not None and endpoint.pending:
+        sender.deliveries.park(delivery, wake.tenant, sender.clock())
+        # It may have agreed before that was written, and then nobody looks there again.
+        endpoint = sender.endpoints.signed(wake.tenant, wake.endpoint_id)
+    if endpoint is None or not endpoint.reachable:
+        refused(sender, wake, endpoint, delivery, run)
+    elif wake.hops > most_hops(run):
+        dead(sender, wake, delivery, run)
+    elif wake.retry or not delivery.is_at_rest(run):
+        return _begin(sender, wake, Progress(endpoint, run, delivery, delivery.acked_seq), until)
     return None
 
 
-def _acknowledged(delivery: Delivery, seq: int) -> Delivery:
-    """Return a delivery as it is after an acknowledgement: there was no try at the next event.
+def _begin(sender: Sender, wake: WakeUp, progress: Progress, until: float) -> float | None:
+    """Send, unless another lane is to, or nothing may be sent yet."""
+    endpoint, delivery, now = progress.endpoint, progress.delivery, sender.clock()
+    if endpoint.slow(now) and not wake.slow:
+        sender.again(wake.onward(slow=True))
+        return None
+    wait = _not_yet(sender, endpoint, delivery)
+    if wait > 0:
+        return put_off(sender, wake, progress, wait)
+    if wake.receives >= LAST_RECEIVES:
+        sender.deliveries.bury(delivery, wake.tenant, now)
+        progress.delivery = replace(delivery, dead_since=delivery.dead_since or int(now))
+    if wake.after is not None:
+        progress.acked = wake.after
+    return _catch_up(sender, wake, progress, until)
+
+
+def _catch_up(sender: Sender, wake: WakeUp, progress: Progress, until: float) -> float | None:
+    while events := sender.reader.events(wake.run_id, progress.acked, _PAGE):
+        for event in events:
+            if sender.clock() + MARGIN >= until:
+                _go_on_later(sender, wake, progress)
+                return None
+            if _wanted(progress.endpoint, event):
+                if not _still_there(sender, progress):
+                    sender.again(_from(wake, progress).onward())
+                    return None
+                failed = _send(sender, wake, event, progress)
+                if failed is not None:
+                    return missed(sender, _from(wake, progress), progress, failed)
+            progress.acked = event.seq
+            _acknowledge(sender, event, progress)
+    if progress.delivery.dead_since is not None:
+        sender.deliveries.dismiss(progress.delivery)
+    return None
+
+
+def _go_on_later(sender: Sender, wake: WakeUp, progress: Progress) -> None:
+    """Leave the rest to a fresh message; a filter may pass over more than one invocation reads."""
+    if progress.acked > progress.delivery.acked_seq:
+        sender.deliveries.ack(progress.delivery, progress.run, progress.acked, progress.tried)
+    sender.again(_from(wake, progress).onward())
+
+
+def _acknowledge(sender: Sender, event: Event, progress: Progress) -> None:
+    """Move the cursor over an event, unless nobody wanted it and more comes behind.
 
     That it had been given up stays known until the end is heard, so that somebody looks again.
     """
-    return replace(delivery, acked_seq=seq, attempts=0, next_try=None, dead_since=None)
+    if event.seq > progress.run.seq:  # the run went on since its row was read
+        progress.run = sender.reader.run(progress.run.run_id) or progress.run
+    if event.seq < progress.run.seq and not _wanted(progress.endpoint, event):
+        return
+    delivery = progress.delivery
+    sender.deliveries.ack(delivery, progress.run, event.seq, progress.tried)
+    if event.seq > delivery.acked_seq:
+        # There was no try at the next event.
+        known: dict[str, Any] = dict.fromkeys(("next_try", "dead_since", "dead_seq"))
+        progress.delivery = replace(delivery, acked_seq=event.seq, attempts=0, **known)
 
 
-def _from(wake: WakeUp, progress: _Progress) -> WakeUp:
+def _from(wake: WakeUp, progress: Progress) -> WakeUp:
     """Return a wake-up that goes on where this one got to."""
     return wake if wake.after is None else replace(wake, after=progress.acked)
+
+
+def _still_there(sender: Sender, progress: Progress) -> bool:
+    """Read the endpoint again before each further request: one that was deleted hears no more."""
+    if progress.tried:
+        known = progress.endpoint
+        found = sender.endpoints.get(known.tenant, known.endpoint_id)
+        if found is None or not found.reachable:
+            return False
+        progress.endpoint = replace(found, secrets=known.secrets)
+    return True
 
 
 def _wanted(endpoint: Endpoint, event: Event) -> bool:
@@ -176,22 +216,20 @@ def _wanted(endpoint: Endpoint, event: Event) -> bool:
     return endpoint.wants(event.type) and event.at >= endpoint.created_at
 
 
-def _send(sender: Sender, wake: WakeUp, event: Event, progress: _Progress) -> Missed | None:
-    """Send one event, if it is wanted; None when that is settled."""
+def _send(sender: Sender, wake: WakeUp, event: Event, progress: Progress) -> Missed | None:
+    """Send one event; None when it was acknowledged."""
     endpoint = progress.endpoint
-    if not _wanted(endpoint, event):
-        return None
     began = sender.clock()
     seconds = SECONDS if wake.slow else QUICK_SECONDS
-    missed = post_event(sender.post, endpoint, wake.run_id, event, began, seconds)
-    progress.tried.append(Try(began, event.seq, "acknowledged" if missed is None else missed.error))
+    failed = post_event(sender.post, endpoint, wake.run_id, event, began, seconds)
+    progress.tried.append(Try(began, event.seq, "acknowledged" if failed is None else failed.error))
     now = sender.clock()
-    if missed is None:
+    if failed is None:
         count(Metric.DELIVERY_SECONDS, round(max(0.0, now - event.at), 3))
         progress.endpoint = _answered(sender, endpoint, now - began, now)
     elif now - began >= seconds:
-        missed = replace(missed, slow=True)  # a name that is looked up for ever, say
-    return missed
+        failed = replace(failed, slow=True)  # a name that is looked up for ever, say
+    return failed
 
 
 def _answered(sender: Sender, endpoint: Endpoint, took: float, now: float) -> Endpoint:
@@ -224,70 +262,18 @@ def _not_yet(sender: Sender, endpoint: Endpoint, delivery: Delivery) -> float:
     return rest
 
 
-def _missed(
-    sender: Sender, wake: WakeUp, delivery: Delivery, progress: _Progress, missed: Missed
-) -> float | None:
-    endpoint = progress.endpoint
-    if missed.gone:
-        sender.endpoints.disable(endpoint, "answered 410 Gone", sender.clock())
-        sender.deliveries.failed(delivery, progress.tried, missed.error, None)
-        return None
-    now = sender.clock()
-    if missed.slow and not wake.slow:
-        sender.endpoints.set_aside(endpoint, now + SLOW_SECONDS)
-        sender.deliveries.failed(delivery, progress.tried, missed.error, delivery.next_try)
-        sender.again(replace(_from(wake, progress), slow=True))
-        return None
-    if missed.slow:
-        rest = min(LONGEST_REST, REST_SECONDS * 2.0 ** max(0, endpoint.timeouts - 1))
-        sender.endpoints.slowed(endpoint, now + rest, now + SLOW_SECONDS)
-    return _failed(sender, wake, endpoint, delivery, progress.tried, missed)
-
-
-def _failed(
-    sender: Sender,
-    wake: WakeUp,
-    endpoint: Endpoint,
-    delivery: Delivery,
-    tried: list[Try],
-    missed: Missed,
-) -> float | None:
-    """Write a failed try down; return when the next one is, or None where none is needed.
-
-    What was only put off is no failure, unless the endpoint hangs on and on: then somebody is to
-    hear of everything that waits for it.
-    """
-    now = sender.clock()
-    tries = delivery.attempts + bool(tried)
-    if tried:
-        wish = now + missed.wait if missed.wait else delivery.next_try
-        sender.deliveries.failed(delivery, tried, missed.error, wish)
-    if not wake.last:
-        return max(missed.wait, _PAUSES[min(wake.receives, len(_PAUSES)) - 1])
-    if delivery.dead_since is not None and delivery.given_up is None:
-        return None  # its letter is there already: one is enough, whoever else woke
-    if tries < MAX_RECEIVES and (tried or endpoint.timeouts < MAX_RECEIVES):
-        sender.again(wake)
-        return None
-    # The message is moved when it would be received a fourth time: at once.
-    sender.deliveries.bury(delivery, wake.tenant, now)
-    return 0.0
-
-
-def bury(sender: Sender, wake: WakeUp) -> None:
-    """Note that a wake-up is about to be buried whose delivery failed for a reason of our own."""
-    delivery = sender.deliveries.get(wake.run_id, wake.endpoint_id)
-    sender.deliveries.bury(delivery, wake.tenant, sender.clock())
-
-
-def read_wake_up(body: dict[str, Any], receives: int, *, slow: bool) -> WakeUp:
+def read_wake_up(
+    body: dict[str, Any], receives: int = 1, message_id: str = "", *, slow: bool
+) -> WakeUp:
     """Read a message of one of the two queues."""
     return WakeUp(
         run_id=body["run_id"],
         tenant=body["tenant"],
         endpoint_id=body["endpoint_id"],
         receives=receives,
-        last=receives >= MAX_RECEIVES,
         after=body.get("after"),
         slow=slow,
+        retry=body.get("retry", False),
+        hops=body.get("hops", 0),
+        message_id=message_id,
     )

@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from onward.aws.addresses import PORTS
 from onward.aws.webhooks import NoAnswer
 from onward.domain.delivery import SyncStatus, concerned, lagging, sync_status
 
@@ -35,7 +36,8 @@ class Downstream:
     """The endpoints, how far each has got, and the ways to wake and ask them.
 
     `ask` asks an endpoint about a run within some seconds, or raises NoAnswer. `dead` is the queue
-    of wake-ups that ran out of tries. `local`: addresses of this machine are allowed.
+    of wake-ups that ran out of tries. `local`: addresses of this machine are allowed, at any port;
+    elsewhere `ports` are.
     """
 
     endpoints: Endpoints
@@ -45,6 +47,7 @@ class Downstream:
     ask: Callable[[Endpoint, str, float], Reply]
     clock: Callable[[], float]
     local: bool
+    ports: frozenset[int] = PORTS
 
     def status(self, run: Run) -> SyncStatus:
         """Return what our own books say."""
@@ -73,7 +76,7 @@ class Downstream:
 
     def _ask(self, endpoints: Iterable[Endpoint], run: Run) -> list[tuple[Endpoint, int | None]]:
         """Return the last event that each has, None for no usable answer in time."""
-        asked = [e for e in endpoints if e.wants(f"run.{run.status.value}")]
+        asked = [e for e in endpoints if e.reachable and e.wants(f"run.{run.status.value}")]
         if not asked:
             return []
         pool = ThreadPoolExecutor(min(len(asked), _MOST_THREADS))

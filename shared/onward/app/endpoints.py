@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 from base64 import b64encode
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
+from onward.app.post_event import ORIGIN
+from onward.app.redrive import discard, redrive
 from onward.app.run_request import pointer
-from onward.aws.addresses import AddressRefused, NameUnknown, parse, resolve
+from onward.aws.addresses import AddressRefused, NameUnknown, loopback, parse, resolve
 from onward.aws.codec import iso
 from onward.aws.webhooks import NoAnswer, Refused, request
 from onward.domain.delivery import Endpoint, Secret
@@ -17,6 +20,8 @@ from onward.domain.errors import EndpointNotFound, Fault, InvalidRequest, TooMan
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from onward.app.downstream import Downstream
+    from onward.aws.addresses import Addresses
     from onward.aws.endpoints import Endpoints
     from onward.domain.model import Json
 
@@ -40,12 +45,12 @@ _DEFAULT: Final = ("run.*",)
 
 @dataclass(frozen=True, slots=True)
 class Registrar:
-    """What keeping subscriptions takes; `local` allows addresses of this machine and network."""
+    """What keeping subscriptions takes; `downstream` says where they may be, and wakes them."""
 
     endpoints: Endpoints
+    downstream: Downstream
     clock: Callable[[], float]
     entropy: Callable[[int], bytes]
-    local: bool
 
 
 def put_endpoint(
@@ -53,8 +58,10 @@ def put_endpoint(
 ) -> tuple[dict[str, Any], bool]:
     """Subscribe, or change a subscription; return it, and whether it is new.
 
-    A new one comes with its secret, which nobody can read again. One that was disabled is
-    enabled, and hears from then on. Raises InvalidRequest naming every fault, TooManyEndpoints.
+    A new one comes with its secret, which nobody can read again. An address that is not known yet
+    is pending until it agrees to get webhooks; then it hears of what happened since. One that was
+    disabled is enabled, and goes on from where it was. Raises InvalidRequest naming every fault,
+    TooManyEndpoints.
     """
     asked = _read(registrar, tenant, endpoint_id, body)
     known = registrar.endpoints.get(tenant, endpoint_id)
@@ -64,11 +71,23 @@ def put_endpoint(
         secret = new_secret(registrar)
         made = replace(asked, secrets=(Secret(secret),))
         if registrar.endpoints.create(made):
+            _have_it_asked(registrar, made)
             return view(made) | {"secret": secret}, True
-    anew = known is not None and not known.active
-    if not registrar.endpoints.describe(asked, anew=anew):
+    elif known.url == asked.url and not known.pending:
+        asked = replace(asked, pending_since=None)  # it has agreed
+    if not registrar.endpoints.describe(asked):
         raise EndpointNotFound(f"endpoint {endpoint_id} was deleted meanwhile")
+    _have_it_asked(registrar, asked)
+    if known is not None and not known.active:
+        redrive(registrar.downstream, tenant, endpoint_id)
     return view(find(registrar, tenant, endpoint_id)), False
+
+
+def _have_it_asked(registrar: Registrar, endpoint: Endpoint) -> None:
+    """Let an address be asked soon; the patrol does it where this fails."""
+    if endpoint.pending:
+        with suppress(Exception):
+            registrar.downstream.bell.prove(endpoint)
 
 
 def rotate_secret(registrar: Registrar, tenant: str, endpoint_id: str) -> dict[str, Any]:
@@ -83,8 +102,9 @@ def rotate_secret(registrar: Registrar, tenant: str, endpoint_id: str) -> dict[s
 
 
 def delete_endpoint(registrar: Registrar, tenant: str, endpoint_id: str) -> None:
-    """End a subscription; what was not delivered yet is not delivered any more."""
+    """End a subscription; what was not delivered yet is not delivered any more, nor dead."""
     registrar.endpoints.delete(find(registrar, tenant, endpoint_id), registrar.clock())
+    discard(registrar.downstream, tenant, endpoint_id)
 
 
 def find(registrar: Registrar, tenant: str, endpoint_id: str) -> Endpoint:
@@ -104,7 +124,9 @@ def view(endpoint: Endpoint) -> dict[str, Any]:
         "event_types": list(endpoint.event_types),
         "status_url": endpoint.status_url,
         "created_at": iso(endpoint.created_at),
-        "enabled": endpoint.active,
+        "status": endpoint.status,
+        "enabled": endpoint.reachable,
+        "pending_because": endpoint.pending_because,
         "disabled_at": None if disabled is None else iso(disabled),
         "disabled_because": endpoint.disabled_because,
         "timeouts_in_a_row": endpoint.timeouts,
@@ -123,9 +145,9 @@ def _read(registrar: Registrar, tenant: str, endpoint_id: str, body: Json) -> En
     if not _ID.fullmatch(endpoint_id):
         faults.append(Fault("", f"an endpoint's id matches {_ID.pattern}"))
     url, status_url = body.get("url"), body.get("status_url")
-    faults += _address("url", url, registrar)
+    addresses = _address("url", url, registrar, faults)
     if status_url is not None:
-        faults += _address("status_url", status_url, registrar)
+        _address("status_url", status_url, registrar, faults)
     event_types = body.get("event_types", list(_DEFAULT))
     if not isinstance(event_types, list) or not 1 <= len(event_types) <= _MAX_FILTERS:
         faults.append(Fault("/event_types", f"a list of 1 to {_MAX_FILTERS} filters"))
@@ -136,42 +158,57 @@ def _read(registrar: Registrar, tenant: str, endpoint_id: str, body: Json) -> En
             faults.append(Fault(where, "a type or a beginning: step.failed, run.* or *"))
     if faults:
         raise InvalidRequest("; ".join(f"{f.pointer}: {f.message}" for f in faults), tuple(faults))
+    # Nobody else is behind an address of this machine.
+    agrees = registrar.downstream.local and addresses is not None and loopback(addresses)
+    now = registrar.clock()
     return Endpoint(
         endpoint_id=endpoint_id,
         tenant=tenant,
         url=str(url),
         event_types=tuple(map(str, event_types)),
-        created_at=registrar.clock(),
+        created_at=now,
         status_url=None if status_url is None else str(status_url),
+        pending_since=None if agrees else now,
     )
 
 
-def _address(member: str, url: Json, registrar: Registrar) -> list[Fault]:
-    """Return why nothing may be sent to a URL, if so: its form, its addresses, or a redirect.
+def _address(member: str, url: Json, registrar: Registrar, faults: list[Fault]) -> Addresses | None:
+    """Return the addresses of a URL; name why nothing may be sent there: form, port, redirect.
 
     All of it is looked at again whenever something is sent: a name may change its mind.
     """
-    where = pointer(member)
+    downstream = registrar.downstream
     if not isinstance(url, str):
-        return [Fault(where, f"{member} is text")]
+        faults.append(Fault(pointer(member), f"{member} is text"))
+        return None
     try:
-        resolve(parse(url, local=registrar.local), local=registrar.local)
-        status = _greeted(url, local=registrar.local)
+        target = parse(url, local=downstream.local)
+        found = resolve(target, local=downstream.local, ports=downstream.ports)
+        status = _greeted(downstream, url)
     except (AddressRefused, NameUnknown, Refused) as error:
-        return [Fault(where, str(error))]
+        faults.append(Fault(pointer(member), str(error)))
+        return None
     if status in _REDIRECTS:
-        return [Fault(where, f"it answers {status}: redirects are not followed")]
-    return []
+        text = f"it answers {status}: redirects are not followed"
+        faults.append(Fault(pointer(member), text))
+    return found
 
 
-def _greeted(url: str, *, local: bool) -> int | None:
-    """Ask whether webhooks are welcome (CloudEvents HTTP, 4.1); silence and refusals are.
+def _greeted(downstream: Downstream, url: str) -> int | None:
+    """Ask whether it redirects; silence and refusals do not.
 
     An endpoint that is not up yet, or does not know the question, may be subscribed.
     """
-    headers = {"WebHook-Request-Origin": "onward", "User-Agent": "onward"}
+    headers = {"WebHook-Request-Origin": ORIGIN, "User-Agent": "onward"}
     try:
-        return request("OPTIONS", url, headers, seconds=_HELLO_SECONDS, local=local).status
+        return request(
+            "OPTIONS",
+            url,
+            headers,
+            seconds=_HELLO_SECONDS,
+            local=downstream.local,
+            ports=downstream.ports,
+        ).status
     except Refused:
         raise
     except NoAnswer:

@@ -81,21 +81,29 @@ def follow_up(ends: Ends, store: RunStore, run: Run, now: float, until: float) -
 def _tell_again(
     ends: Ends, run: Run, lag: list[Endpoint], deliveries: Mapping[str, Delivery], now: float
 ) -> list[FollowUp]:
-    """Wake who has not heard of an end; after a day give up."""
+    """Wake who has not heard of an end; give up after a day, and on who is disabled at once.
+
+    Somebody has to decide about a disabled endpoint; enabling it wakes what is listed as dead.
+    """
     passed = now - (run.ended_at or now)
     count(Metric.UNSYNCED_SECONDS, round(passed, 3))
     rows = {e.endpoint_id: _row(ends, run, e, deliveries) for e in lag}
-    if passed >= GIVE_UP:
-        for row in rows.values():
-            ends.deliveries.give_up(row, run, now)
+    lost = [e for e in lag if passed >= GIVE_UP or not e.active]
+    for endpoint in lost:
+        if not rows[endpoint.endpoint_id].is_given_up(run):
+            ends.deliveries.give_up(rows[endpoint.endpoint_id], run, now)
+    if len(lost) == len(lag):
         return [FollowUp.GIVEN_UP]
-    # A resting endpoint's messages come again by themselves.
+    # A resting endpoint's messages come again by themselves; one that has not agreed yet has
+    # what it is to hear parked.
     due = [
         endpoint
         for endpoint in lag
-        if not endpoint.resting(now) and (rows[endpoint.endpoint_id].next_try or 0) <= now
+        if endpoint.reachable
+        and not endpoint.resting(now)
+        and (rows[endpoint.endpoint_id].next_try or 0) <= now
     ]
-    ends.bell.ring(run, due)
+    ends.bell.ring(run, due, retry=True)
     return [FollowUp.WOKEN] if due else []
 
 

@@ -99,7 +99,13 @@ def patrol(
     """
     done: Counter[str] = Counter()
     now = watch.drive.clock()
-    due = watch.due.until(now + LONGEST if everything else now)
+    horizon = now + LONGEST if everything else now
+    try:
+        watch.ends.bell.prove_pending(horizon, tenant)
+    except Exception as error:  # noqa: BLE001 - no run stands still for it
+        failed("endpoints", error)
+        count(Metric.PATROL_FAILURES)
+    due = watch.due.until(horizon)
     for run_id in due if tenant is None else watch.due.of_tenant(due, tenant):
         if watch.drive.clock() >= until:
             done["more"] = 1

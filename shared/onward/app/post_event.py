@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from onward.domain.delivery import Endpoint
     from onward.domain.model import Event
 
+ORIGIN: Final = "onward"
+"""Who asks an address whether it wants webhooks, and then sends them (CloudEvents HTTP, 4.1)."""
+
 CONTENT_TYPE: Final = "application/cloudevents+json"
 
 LONGEST_WISH: Final = 3600.0
@@ -54,7 +57,7 @@ def post_event(
     """
     webhook_id = f"{run_id}/{event.seq}/{endpoint.endpoint_id}"
     body = dumps(cloud_event(run_id, event))
-    headers = {"Content-Type": CONTENT_TYPE, "User-Agent": "onward"}
+    headers = {"Content-Type": CONTENT_TYPE, "User-Agent": "onward", "Origin": ORIGIN}
     try:
         signed = headers | signature(endpoint, webhook_id, body, now)
         return _judge(post(endpoint.url, signed, body.encode(), seconds), now)

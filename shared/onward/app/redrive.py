@@ -8,8 +8,10 @@ from onward.app.wake_notify import wake_up
 from onward.aws.codec import iso
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from onward.app.downstream import Downstream
-    from onward.aws.queues import Letter
+    from onward.aws.queues import Letter, Queue
     from onward.aws.run_reader import RunReader
     from onward.domain.delivery import Delivery
     from onward.domain.model import Run
@@ -36,38 +38,70 @@ def dead_deliveries(downstream: Downstream, reader: RunReader, tenant: str) -> l
     return found
 
 
-def redrive(downstream: Downstream, tenant: str) -> int:
-    """Try every dead delivery of a tenant again; return how many.
+def redrive(downstream: Downstream, tenant: str, endpoint_id: str | None = None) -> int:
+    """Try every dead delivery of a tenant again, or of one endpoint; return how many.
 
     A letter is deleted after its wake-up is in the queue again, never before: a death in
-    between sends it twice. Other tenants' letters stay where they are. A delivery is dead no
-    more once its letter is gone: should this wake-up be lost, the patrol wakes as for any other.
+    between sends it twice. Other letters stay where they are. A delivery is dead no more once
+    its letter is taken: should this wake-up be lost, the patrol wakes as for any other. It has
+    all its tries again, and is marked before it is woken, so that none of its tries is forgotten.
     """
     queue, dead = downstream.bell.queue(), downstream.dead()
     sent: set[tuple[str, str]] = set()
-    others: list[Letter] = []
-    for letter in dead.letters():
-        run_id, endpoint_id = _about(letter)
-        if letter.body.get("tenant") != tenant:
-            others.append(letter)
-            continue
-        if (run_id, endpoint_id) not in sent:
-            once = downstream.bell.new_id()
+    for letter in _letters(dead, tenant, endpoint_id):
+        about = _about(letter)
+        if about not in sent:
+            row = downstream.deliveries.get(*about)
+            if row.given_up is None or endpoint_id is not None:
+                downstream.deliveries.dismiss(row)
+            else:
+                downstream.deliveries.revive(row)
             after = letter.body.get("after")
             said = {} if after is None else {"after": after}
-            queue.send_ordered([wake_up(run_id, tenant, endpoint_id, once, **said)])
-            sent.add((run_id, endpoint_id))
-            row = downstream.deliveries.get(run_id, endpoint_id)
-            if row.dead_since is not None and row.given_up is None:
-                downstream.deliveries.dismiss(row)
+            once = downstream.bell.new_id()
+            queue.send_ordered([wake_up(about[0], tenant, about[1], once, **said)])
+            sent.add(about)
         dead.delete(letter)
-    for letter in others:
-        dead.show_again(letter.handle, 0)
-    left = [row for row in downstream.deliveries.dead(tenant) if _key(row) not in sent]
+    left = [row for row in _dead(downstream, tenant, endpoint_id) if _key(row) not in sent]
+    for row in left:
+        if endpoint_id is None:
+            downstream.deliveries.revive(row)
+        else:
+            downstream.deliveries.dismiss(row)
     queue.send_ordered(
         wake_up(row.run_id, tenant, row.endpoint_id, downstream.bell.new_id()) for row in left
     )
     return len(sent) + len(left)
+
+
+def discard(downstream: Downstream, tenant: str, endpoint_id: str) -> None:
+    """Forget what is dead of an endpoint that was deleted: nobody is to hear of it any more."""
+    rows = list(_dead(downstream, tenant, endpoint_id))
+    if not rows:
+        return
+    dead = downstream.dead()
+    for letter in _letters(dead, tenant, endpoint_id):
+        dead.delete(letter)
+    for row in rows:
+        downstream.deliveries.dismiss(row)
+
+
+def _dead(downstream: Downstream, tenant: str, endpoint_id: str | None) -> Iterator[Delivery]:
+    rows = downstream.deliveries.dead(tenant)
+    return (row for row in rows if endpoint_id in {None, row.endpoint_id})
+
+
+def _letters(dead: Queue, tenant: str, endpoint_id: str | None) -> Iterator[Letter]:
+    """Yield the letters about a tenant, or one endpoint; others are shown again afterwards."""
+    others: list[Letter] = []
+    for letter in dead.letters():
+        mine = letter.body.get("tenant") == tenant
+        if mine and endpoint_id in {None, letter.body.get("endpoint_id")}:
+            yield letter
+        else:
+            others.append(letter)
+    for letter in others:
+        dead.show_again(letter.handle, 0)
 
 
 def _about(letter: Letter) -> tuple[str, str]:

@@ -89,8 +89,7 @@ class Service:
     @property
     def registrar(self) -> Registrar:
         """What keeping subscriptions takes."""
-        downstream = self.downstream
-        return Registrar(downstream.endpoints, self.clock, self.entropy, downstream.local)
+        return Registrar(self.downstream.endpoints, self.downstream, self.clock, self.entropy)
 
     @property
     def store(self) -> RunStore:

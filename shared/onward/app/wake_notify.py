@@ -72,7 +72,20 @@ class Bell:
         The first is the stream's. It may fail: the run is due again in a minute, and then the
         patrol looks whether its end was heard.
         """
-        self.ring(run, concerned(self.endpoints.of(run.tenant), run))
+        theirs = concerned(self.endpoints.of(run.tenant), run)
+        self.ring(run, [endpoint for endpoint in theirs if endpoint.active])
+
+    def prove_pending(self, now: float, tenant: str | None = None) -> None:
+        """Have every endpoint, or a tenant's, asked again that did not agree and is due to be."""
+        for endpoint in self.endpoints.unasked(now):
+            if tenant in {None, endpoint.tenant}:
+                self.prove(endpoint)
+
+    def prove(self, endpoint: Endpoint) -> None:
+        """Have an endpoint asked whether it wants webhooks."""
+        body = {"tenant": endpoint.tenant, "endpoint_id": endpoint.endpoint_id, "prove": True}
+        group = f"{endpoint.tenant}/{endpoint.endpoint_id}"
+        self.queue().send_ordered([Message(body, group, self.new_id())])
 
 
 def wake_up(run_id: str, tenant: str, endpoint_id: str, once: str, **said: Any) -> Message:

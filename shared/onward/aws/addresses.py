@@ -14,10 +14,15 @@ from urllib.parse import urlsplit
 
 if TYPE_CHECKING:
     Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
+    Addresses: TypeAlias = list[tuple[int, tuple[str, int]]]
 
 MAX_URL: Final = 2048
 
-_PORTS: Final = {"http": 80, "https": 443}
+PORTS: Final = frozenset({80, 443, 8080, 8443})
+"""Where webhooks are received unless the stack says otherwise: elsewhere something else listens,
+which a request of ours may make do what we do not know."""
+
+_DEFAULT_PORT: Final = {"http": 80, "https": 443}
 _METADATA: Final = frozenset({ipaddress.IPv6Address("fd00:ec2::254")})
 _TRANSLATED: Final = ipaddress.ip_network("64:ff9b::/96")
 """IPv4 inside IPv6 by NAT64 (RFC 6052); the other such forms `ipaddress` knows itself."""
@@ -44,7 +49,7 @@ class Target:
     def authority(self) -> str:
         """The value of the Host header."""
         host = f"[{self.host}]" if ":" in self.host else self.host
-        return host if self.port == _PORTS[self.scheme] else f"{host}:{self.port}"
+        return host if self.port == _DEFAULT_PORT[self.scheme] else f"{host}:{self.port}"
 
 
 def parse(url: str, *, local: bool) -> Target:
@@ -67,14 +72,15 @@ def parse(url: str, *, local: bool) -> Target:
         raise AddressRefused("the URL has neither user, password nor fragment")
     path = parts.path or "/"
     path = f"{path}?{parts.query}" if parts.query else path
-    return Target(parts.scheme, parts.hostname, port or _PORTS[parts.scheme], path)
+    return Target(parts.scheme, parts.hostname, port or _DEFAULT_PORT[parts.scheme], path)
 
 
-def resolve(target: Target, *, local: bool) -> list[tuple[int, tuple[str, int]]]:
+def resolve(target: Target, *, local: bool, ports: frozenset[int] = PORTS) -> Addresses:
     """Return the addresses of a target as (family, socket address).
 
-    Raises AddressRefused when any of them is one that a webhook must not have, NameUnknown when
-    there are none.
+    Raises AddressRefused when any of them is one that a webhook must not have, or its port is
+    none of those allowed (any is on the loopback, where that is allowed); NameUnknown when there
+    are none.
     """
     try:
         found = socket.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM)
@@ -85,11 +91,24 @@ def resolve(target: Target, *, local: bool) -> list[tuple[int, tuple[str, int]]]
         if family not in {socket.AF_INET, socket.AF_INET6}:
             continue
         text = str(address[0])
-        check(ipaddress.ip_address(text.split("%", 1)[0]), local=local)
+        check(_plain(text), local=local)
         addresses.append((int(family), (text, target.port)))
     if not addresses:
         raise NameUnknown(f"{target.host} has no address")
+    if target.port not in ports and not (local and loopback(addresses)):
+        listed = ", ".join(map(str, sorted(ports)))
+        raise AddressRefused(f"webhooks are not sent to port {target.port}, only to {listed}")
     return addresses
+
+
+def loopback(addresses: Addresses) -> bool:
+    """Whether all addresses are this machine's own."""
+    return all(_unwrapped(_plain(address[0])).is_loopback for _, address in addresses)
+
+
+def _plain(text: str) -> Address:
+    """Return an address without the zone that a link-local one may bear."""
+    return ipaddress.ip_address(text.split("%", 1)[0])
 
 
 def check(address: Address, *, local: bool) -> None:

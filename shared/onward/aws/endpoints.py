@@ -14,12 +14,15 @@ from onward.domain.delivery import Endpoint, Secret
 from onward.domain.errors import Conflict, Contended
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from onward.aws.codec import Item
     from onward.aws.endpoint_secrets import EndpointSecrets
 
 _TRIES: Final = 5
+
+ASK_AGAIN: Final = 60
+"""Seconds after which an address that did not agree is asked again, the first time."""
 
 TOMBSTONE_SECONDS: Final = 7 * 86_400
 """A deleted endpoint's row stays as long as a wake-up for it may lie in a queue, and half."""
@@ -88,6 +91,7 @@ class Endpoints:
                 # Text: the attribute is a key of an index, of which this row is no part.
                 "created_at": codec.iso(endpoint.created_at),
             }
+            | _agreement(endpoint)
         )
         put = {
             "TableName": self._table,
@@ -97,11 +101,11 @@ class Endpoints:
         keys_too = self._held.put(endpoint, endpoint.secrets)
         return self._together({"Put": put}, keys_too)
 
-    def describe(self, endpoint: Endpoint, *, anew: bool) -> bool:
+    def describe(self, endpoint: Endpoint) -> bool:
         """Replace where and what an endpoint hears, and enable it again; its secrets stay.
 
-        `anew`: it had been disabled, and is told of nothing that ended before. Nobody waited for
-        it then, so nobody would look whether it hears of it now.
+        So does the time since when it hears of runs: one that had been disabled goes on from
+        where it was.
         """
         values: dict[str, object] = {
             "url": endpoint.url,
@@ -113,9 +117,43 @@ class Endpoints:
             "resting_until": None,
             "slow_until": None,
         }
-        if anew:
-            values["created_at"] = codec.iso(endpoint.created_at)
-        return self._change(endpoint, values)
+        return self._change(endpoint, values | _agreement(endpoint))
+
+    def unasked(self, now: float) -> Iterator[Endpoint]:
+        """Yield the endpoints that are to be asked again whether they want webhooks."""
+        pages = self._client.get_paginator("query").paginate(
+            TableName=self._table,
+            IndexName="due",
+            KeyConditionExpression="due_shard = :s AND due_at <= :now",
+            ExpressionAttributeValues={
+                ":s": {"S": keys.PENDING_SHARD},
+                ":now": {"N": str(int(now))},
+            },
+        )
+        for page in pages:
+            for row in page["Items"]:
+                tenant = row["pk"]["S"].removeprefix(keys.tenant_pk(""))
+                found = self.get(tenant, row["sk"]["S"].removeprefix(keys.ENDPOINT))
+                if found is not None and found.pending:
+                    yield found
+
+    def agreed(self, endpoint: Endpoint) -> bool:
+        """Note that an address agreed to get webhooks; False if it is another one by now."""
+        return self._answered_for(endpoint, _agreement(replace(endpoint, pending_since=None)))
+
+    def disagreed(self, endpoint: Endpoint, because: str, ask_at: int | None) -> bool:
+        """Note why an address did not agree, and when it is asked again, if it is."""
+        shard = None if ask_at is None else keys.PENDING_SHARD
+        values = {"pending_because": because, "due_at": ask_at, "due_shard": shard}
+        return self._answered_for(endpoint, values)
+
+    def _answered_for(self, endpoint: Endpoint, values: Mapping[str, object]) -> bool:
+        """Change a row whose address is the one that was asked.
+
+        notify    asks A ─────────────── A agrees ─► written: refused
+        operator          puts B, which nobody asked
+        """
+        return self._change(endpoint, values, "#url = :seen", {":seen": {"S": endpoint.url}})
 
     def rotate(self, endpoint: Endpoint, secret: str, until: float) -> bool:
         """Put a signing key first; the one before it is valid until a time.
@@ -138,7 +176,9 @@ class Endpoints:
 
     def delete(self, endpoint: Endpoint, now: float) -> bool:
         """Forget an endpoint and its secrets."""
-        gone: dict[str, object] = dict.fromkeys(("url", "secrets", "status_url", "event_types"))
+        gone: dict[str, object] = dict.fromkeys(
+            ("url", "secrets", "status_url", "event_types", "due_at", "due_shard")
+        )
         until = int(now) + TOMBSTONE_SECONDS
         forgotten = [self._held.forget(endpoint)]
         return self._change(
@@ -146,8 +186,11 @@ class Endpoints:
         )
 
     def disable(self, endpoint: Endpoint, because: str, now: float) -> bool:
-        """Send nothing there any more, and say why, until somebody puts it again."""
-        return self._change(endpoint, {"disabled_at": now, "disabled_because": because})
+        """Send nothing there any more, and say why, until somebody puts it again.
+
+        Not if it was put with another address meanwhile, of which nobody said that it is gone.
+        """
+        return self._answered_for(endpoint, {"disabled_at": now, "disabled_because": because})
 
     def set_aside(self, endpoint: Endpoint, until: float) -> bool:
         """Note that an endpoint did not answer at once, before anything is sent it again."""
@@ -232,11 +275,23 @@ def _key(tenant: str, endpoint_id: str) -> Item:
     return {"pk": {"S": keys.tenant_pk(tenant)}, "sk": {"S": keys.ENDPOINT + endpoint_id}}
 
 
+def _agreement(endpoint: Endpoint) -> dict[str, object]:
+    """Return what a row says of an address that has not agreed, or of one that has."""
+    since = endpoint.pending_since
+    return {
+        "pending_since": since,
+        "pending_because": None,
+        "due_at": None if since is None else int(since) + ASK_AGAIN,
+        "due_shard": None if since is None else keys.PENDING_SHARD,
+    }
+
+
 def _read(tenant: str, encoded: Item) -> Endpoint | None:
     row = codec.plain(encoded)
     if "deleted_at" in row:
         return None
     resting, slow = row.get("resting_until"), row.get("slow_until")
+    pending = row.get("pending_since")
     return Endpoint(
         endpoint_id=row["sk"].removeprefix(keys.ENDPOINT),
         tenant=tenant,
@@ -250,4 +305,6 @@ def _read(tenant: str, encoded: Item) -> Endpoint | None:
         timeouts=row.get("timeouts", 0),
         resting_until=None if resting is None else float(resting),
         slow_until=None if slow is None else float(slow),
+        pending_since=None if pending is None else float(pending),
+        pending_because=row.get("pending_because"),
     )

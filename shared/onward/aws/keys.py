@@ -19,6 +19,8 @@ ENDPOINT: Final = "ENDPOINT#"
 DELIVERY: Final = "DELIVERY#"
 
 DUE_SHARDS: Final = 8
+PENDING_SHARD: Final = "PENDING"
+"""The partition of the `due` index that lists the endpoints which are to be asked again."""
 
 
 def run_pk(run_id: str) -> str:
@@ -54,6 +56,11 @@ def event_sk(seq: int) -> str:
 def dead_shard(tenant: str) -> str:
     """Return the partition of the `due` index that lists a tenant's dead deliveries."""
     return f"DEAD#{tenant}"
+
+
+def waiting_shard(tenant: str, endpoint_id: str) -> str:
+    """Return the partition of the `due` index that lists what waits for an endpoint to agree."""
+    return f"WAITS#{tenant}#{endpoint_id}"
 
 
 def due_shard(run_id: str) -> str:

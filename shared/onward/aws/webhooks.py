@@ -14,10 +14,10 @@ import time
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass
-from http.client import HTTPConnection, HTTPException
+from http.client import HTTPConnection, HTTPException, HTTPResponse, RemoteDisconnected
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from onward.aws.addresses import AddressRefused, NameUnknown, parse, resolve
+from onward.aws.addresses import PORTS, AddressRefused, NameUnknown, parse, resolve
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -30,6 +30,18 @@ MAX_ANSWER: Final = 64 * 1024
 _CONNECT_SECONDS: Final = 3.0
 _LEAST_SECONDS: Final = 0.05
 _MOST_ADDRESSES: Final = 4
+
+_INFORMATIONAL: Final = frozenset(range(100, 200)) - {101}
+_KINDS: Final[tuple[tuple[type[Exception], str], ...]] = (
+    (RemoteDisconnected, "the connection was closed without an answer"),
+    (ConnectionRefusedError, "the connection was refused"),
+    (ConnectionError, "the connection was closed"),
+    (ssl.SSLCertVerificationError, "its certificate is not valid"),
+    (ssl.SSLError, "TLS failed"),
+    (HTTPException, "the answer is no HTTP"),
+    (ValueError, "the answer is no HTTP"),
+)
+"""By the first that an error is one of."""
 
 T = TypeVar("T")
 
@@ -63,18 +75,22 @@ def request(
     *,
     seconds: float,
     local: bool,
+    ports: frozenset[int] = PORTS,
 ) -> Reply:
     """Make one request within so many seconds; raises NoAnswer, TimedOut or Refused."""
     until = time.monotonic() + seconds
     try:
         target = parse(url, local=local)
-        addresses = _in_time(lambda: resolve(target, local=local), seconds)[:_MOST_ADDRESSES]
+        addresses = _in_time(lambda: resolve(target, local=local, ports=ports), seconds)[
+            :_MOST_ADDRESSES
+        ]
     except AddressRefused as error:
         raise Refused(str(error)) from error
     except NameUnknown as error:
         raise NoAnswer(str(error)) from error
     over = threading.Event()
     connection = HTTPConnection(target.host, target.port, timeout=seconds)
+    connection.response_class = _Answer
     try:
         plain = _connected(addresses, until)
         left = max(_LEAST_SECONDS, until - time.monotonic())
@@ -92,9 +108,33 @@ def request(
     except (OSError, HTTPException, ValueError) as error:
         if over.is_set() or isinstance(error, TimeoutError):
             raise TimedOut(f"no answer within {seconds:g} s") from error
-        raise NoAnswer(f"{type(error).__name__}: {error}"[:200]) from error
+        raise NoAnswer(_kind(error)) from error
     finally:
         connection.close()
+
+
+class _Answer(HTTPResponse):
+    """An answer behind all that only announce it (RFC 9110, 15.2); 101 is one: nothing follows.
+
+    As released 100 alone is read past.
+    """
+
+    def begin(self) -> None:
+        """Read status and headers."""
+        super().begin()
+        while self.status in _INFORMATIONAL:
+            # Or they would be taken for read already.
+            self.headers = self.msg = None  # type: ignore[assignment]
+            super().begin()
+
+
+def _kind(error: Exception) -> str:
+    """Return what went wrong, in words of our own.
+
+    The text of an error quotes what the other side sent, whoever that is: a banner with a
+    password in it, or characters that do something to the terminal of whoever reads it.
+    """
+    return next((text for kind, text in _KINDS if isinstance(error, kind)), "the connection failed")
 
 
 class _deadline:  # noqa: N801 - reads as the statement it is

@@ -31,14 +31,19 @@ class EndpointWish(BaseModel):
 
 
 class Endpoint(BaseModel):
-    """A subscription. Its secret is shown when it is made or rotated, and never again."""
+    """A subscription. Its secret is shown when it is made or rotated, and never again.
+
+    `pending`: its address has not agreed yet to get webhooks (CloudEvents HTTP 1.1 Web Hooks, 4).
+    """
 
     id: str
     url: str
     event_types: list[str]
     status_url: str | None
     created_at: datetime
+    status: Literal["pending", "enabled", "disabled"]
     enabled: bool
+    pending_because: str | None
     disabled_at: datetime | None
     disabled_because: str | None
     timeouts_in_a_row: int

@@ -87,9 +87,8 @@ def get_events(service: Service, holder: Holder, request: Request, run_id: str) 
     """
     stream = wants_stream(request)
     last = request.headers.get("last-event-id")
-    if not last:
-        after = request.whole("after", 0, 0, MAX_SEQ)
-    else:
+    after = request.whole("after", 0, 0, MAX_SEQ)
+    if last:
         after = whole(last.removeprefix(f"{run_id}/"), "Last-Event-ID", 0, MAX_SEQ)
     page = replay_events(
         service,
