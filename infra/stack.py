@@ -104,7 +104,7 @@ class OnwardStack(Stack):
                 memory=STEP_MEMORY,
             ),
             recover=self._function("recover", self._ending(), timeout=60),
-            settle=self._function("settle", self._ending(), timeout=60),
+            settle=self._function("settle", self._ending(), timeout=60, memory=STEP_MEMORY),
             park=self._function("park", self._data(), timeout=60),
         )
 

@@ -137,6 +137,8 @@ class MemoryStore:
         view.steps |= {step_id: self.steps.get(step_id) for step_id in missing.steps}
         view.effects |= {step_id: self.effects.get(step_id) for step_id in missing.effects}
         fresh = {command.step_id: command.output} if isinstance(command, Complete) else {}
+        for wanted in missing.manifests:
+            view.manifests[wanted] = Payload("{}")  # children's outputs are taken from their rows
         for claim in missing.inputs:
             view.inputs[claim.step_id] = self.resolved(claim, fresh)
 

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from onward.app.checkpoints import keep
+from onward.app.payloads import keep
 from onward.app.read_run import read_run
 from onward.app.service import Service
 from onward.app.snapshot import Seen, snapshot

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from onward.app.audit import audited, checked_comment
 from onward.app.carry_out import carry_out
-from onward.app.checkpoints import keep
+from onward.app.payloads import keep
 from onward.app.read_run import find_run, is_expired
 from onward.app.wake_driver import signal
 from onward.domain.errors import Fault, InvalidRequest, NotResumable, NotWaiting

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from onward.app.checkpoints import action_version, keep, load
+from onward.app.checkpoints import action_version
 from onward.app.classify import MESSAGE_CHARACTERS, classify
 from onward.app.extend_plan import extend_plan
 from onward.app.keep_trying import keep_trying
+from onward.app.payloads import keep, load
 from onward.aws import codec
 from onward.domain.errors import Conflict, InvalidOutput, OutcomeUnknown
 from onward.domain.limits import SHORT_DELAY

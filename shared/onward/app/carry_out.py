@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections import OrderedDict
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from onward.app.checkpoints import Outputs, Resolver, load
+from onward.app.checkpoints import Outputs, Resolver
+from onward.app.manifests import write_manifest
 from onward.app.meter import meter
+from onward.app.payloads import Clock, TooSlow, load
 from onward.domain.errors import Conflict, Contended, RunNotFound
 from onward.domain.machine import decide
-from onward.domain.protocol import Complete, OfStep, RowsMissing, View
+from onward.domain.protocol import Begin, Complete, OfStep, Resolved, RowsMissing, Settle, View
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -19,13 +22,17 @@ if TYPE_CHECKING:
     from onward.aws.blobs import Blobs
     from onward.aws.run_reader import RunReader
     from onward.aws.run_store import RunStore
-    from onward.domain.model import Json, PlannedStep, Run
+    from onward.domain.model import Json, PlannedStep, Run, Step
     from onward.domain.protocol import Claim, Command, Outcome
 
 COMMIT_MARGIN: Final = 5.0
 """Seconds before a function's end at which it stops trying to commit."""
 
+RESOLVE_MARGIN: Final = 5.0
+"""Seconds before that at which it stops reading outputs, so that there is time for a commit."""
+
 _BASE, _CAP = 0.01, 0.5
+_LATE: Final = "the outputs that {} takes were not read in time; a resume tries again"
 _KEPT_STEPS: Final = 512
 _KEPT_INPUTS: Final = 16
 
@@ -77,7 +84,7 @@ def carry_out(
         landed = _landed(drive, view.run.seq, underway)
         if landed is not None:
             return _done(drive, landed)
-        outcome = decided(drive, view, command, generation)
+        outcome = decided(drive, view, command, generation, until - RESOLVE_MARGIN)
         if not outcome.changes:
             return outcome
         commit_id = drive.new_id()
@@ -156,16 +163,37 @@ def read_view(drive: Drive, run_id: str, *, steps: list[str], plan: Sequence[str
     return View(rows.run, plan=kept | rows.plan, steps=rows.steps)
 
 
-def decided(drive: Drive, view: View, command: Command, generation: int | None) -> Outcome:
-    """Decide, reading whatever rows the decision turns out to need."""
+def decided(
+    drive: Drive,
+    view: View,
+    command: Command,
+    generation: int | None,
+    until: float = math.inf,
+) -> Outcome:
+    """Decide, reading whatever rows the decision turns out to need.
+
+    Outputs that a claim takes may be thousands. When they are not read by `until` (epoch seconds),
+    whatever else the command changes is decided without them, and settle is to claim; where this is
+    settle, the run fails and says which step it was, and may be resumed: nothing was claimed.
+    """
+    clock = Clock(drive.clock, drive.sleep, until)
     while True:
         try:
             return decide(view, command, generation, drive.clock())
         except RowsMissing as missing:
-            _read(drive, view, missing, command)
+            try:
+                _read(drive, view, missing, command, clock)
+            except TooSlow as slow:
+                if missing.manifests or not isinstance(command, Begin | Settle):
+                    if view.hurried:
+                        raise
+                    view.hurried = True
+                else:
+                    late = Resolved(fault=_LATE.format(slow), late=str(slow))
+                    view.inputs |= dict.fromkeys((c.step_id for c in missing.inputs), late)
 
 
-def _read(drive: Drive, view: View, missing: RowsMissing, command: Command) -> None:
+def _read(drive: Drive, view: View, missing: RowsMissing, command: Command, clock: Clock) -> None:
     """Read missing rows into the view; they are at least as new as its run row."""
     run_id = view.run.run_id
     view.plan |= _kept(drive, run_id, missing.plan)
@@ -179,18 +207,30 @@ def _read(drive: Drive, view: View, missing: RowsMissing, command: Command) -> N
         view.effects |= rows.effects
         view.plan |= rows.plan
     if missing.inputs:
-        _resolve(drive, view, missing.inputs, command)
+        _resolve(drive, view, missing.inputs, command, clock)
+    for wanted in missing.manifests:
+        fetch = _fetch(drive, run_id)
+        blobs = drive.blobs(view.run.tenant)
+        view.manifests[wanted] = write_manifest(blobs, fetch, wanted, clock)
 
 
-def _resolve(drive: Drive, view: View, claims: frozenset[Claim], command: Command) -> None:
+def _fetch(drive: Drive, run_id: str) -> Callable[[list[str]], dict[str, Step | None]]:
+    return lambda step_ids: drive.reader.rows(run_id, steps=step_ids).steps
+
+
+def _resolve(
+    drive: Drive, view: View, claims: frozenset[Claim], command: Command, clock: Clock
+) -> None:
     run = view.run
     resolver = Resolver(
         run_id=run.run_id,
         run_input=drive.inputs[run.run_id],
         blobs=drive.blobs(run.tenant),
         outputs=drive.outputs,
-        fetch=lambda step_ids: drive.reader.rows(run.run_id, steps=step_ids).steps,
+        fetch=_fetch(drive, run.run_id),
         fresh={command.step_id: command.output} if isinstance(command, Complete) else {},
+        manifests={wanted.step_id: made for wanted, made in view.manifests.items()},
+        clock=clock,
     )
     view.inputs |= resolver.resolve({claim: view.plan[claim.plan_key] for claim in claims})
 

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, Final
 from onward.app.artifacts import TenantArtifacts
 from onward.app.call_tool import Call, call_tool
 from onward.app.carry_out import COMMIT_MARGIN, carry_out, read_view
-from onward.app.checkpoints import load
 from onward.app.classify import classify
 from onward.app.extend_plan import extend_plan
 from onward.app.keep_trying import keep_trying
+from onward.app.payloads import load
 from onward.app.wake_driver import signal
 from onward.domain.errors import InvalidInput
 from onward.domain.limits import TASK_GRACE

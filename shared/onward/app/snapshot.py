@@ -152,8 +152,8 @@ def _done(run: Run, parent: Step, born: Sequence[Step]) -> int:
 
 def _with_output(view: dict[str, Any], step: Step | None, room: int) -> tuple[dict[str, Any], int]:
     """Add the output that a row holds, or its reference, or word that it is left out."""
-    if step is None or step.output is None:
-        return view, room
+    if step is None or step.output is None or step.children is not None:
+        return view, room  # what a fan-out's row holds is where its children's outputs are
     if step.output.ref is not None:
         return view | {"output_ref": step.output.ref}, room
     text = step.output.text or "null"

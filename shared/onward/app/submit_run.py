@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from onward.app.checkpoints import keep
 from onward.app.ids import ENTROPY_BYTES, new_run_id
+from onward.app.payloads import keep
 from onward.aws.tenants import SubmitKey, submit_key_item
 from onward.domain.errors import Conflict, Contended
 from onward.domain.machine import submit

@@ -14,6 +14,9 @@ READ_SECONDS: Final = 10
 ATTEMPTS: Final = 3
 """Tries in all, the first one included; `max_attempts` would count what comes after it."""
 
+CONNECTIONS: Final = 16
+"""As many as there are reads at once (`app.in_parallel`); boto3 keeps 10."""
+
 FRAME_SECONDS: Final = 4
 """How long a socket may take to accept a frame: the others of its run wait."""
 
@@ -34,6 +37,7 @@ def client(service: str, endpoint: str | None = None) -> Any:
         read_timeout=once.get(service, READ_SECONDS),
         retries={"mode": "standard", "total_max_attempts": 1 if service in once else ATTEMPTS},
         tcp_keepalive=True,
+        max_pool_connections=CONNECTIONS,
         signature_version="s3v4" if service == "s3" else None,
         s3={"addressing_style": "path"} if service == "s3" else None,
     )

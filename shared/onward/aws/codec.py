@@ -95,14 +95,15 @@ def _payload(name: str, payload: Payload | None) -> dict[str, object]:
     if payload is None:
         return {}
     at_rest: dict[str, object] = {name: payload.text, f"{name}_ref": payload.ref}
-    return at_rest | {f"{name}_refused": payload.refused}
+    return at_rest | {f"{name}_refused": payload.refused, f"{name}_size": payload.size}
 
 
 def read_payload(name: str, row: dict[str, Any]) -> Payload | None:
     """Decode one payload; None when the row has none under the name."""
     if name not in row and f"{name}_ref" not in row:
         return None
-    return Payload(row.get(name), row.get(f"{name}_ref"), row.get(f"{name}_refused"))
+    ref, refused = row.get(f"{name}_ref"), row.get(f"{name}_refused")
+    return Payload(row.get(name), ref, refused, row.get(f"{name}_size"))
 
 
 def optional(row: dict[str, Any], name: str, decode: Callable[[Any], Any]) -> Any:

@@ -62,7 +62,7 @@ class StepStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Payload:
-    """A JSON value at rest: its text, or the reference of the blob that holds it.
+    """A JSON value at rest: its text, or the reference of the blob that holds `size` bytes.
 
     `refused`: why a receipt cannot be its step's output. It shows what a tool returned as far as
     JSON carries that, to people; no step is ever given it.
@@ -71,6 +71,7 @@ class Payload:
     text: str | None = None
     ref: str | None = None
     refused: str | None = None
+    size: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

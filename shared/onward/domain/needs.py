@@ -9,6 +9,8 @@ from onward.domain.template import REF, deeper_than, parse, references, walk
 
 if TYPE_CHECKING:
     from onward.domain.model import Json, PlannedStep
+    from onward.domain.protocol import Claim
+    from onward.domain.template import Reference
 
 ADDED: Final = "added"
 """Below a step that added others: their outputs by id."""
@@ -28,6 +30,35 @@ def outputs_needed(step: PlannedStep) -> frozenset[str]:
     """Return the steps whose outputs a claim of this step reads."""
     found = references(step.input) + references(step.for_each)
     return frozenset(reference.step for reference in found if reference.step is not None)
+
+
+def children_needed(claim: Claim, step: PlannedStep) -> dict[str, frozenset[int] | None]:
+    """Return the steps whose outputs a claim reads, each with the children that it reads of.
+
+    None: of all, and of a step that is no fan-out just its output. `steps.each.3.name` reads one
+    child, and so does a child of a fan-out over `steps.each`, whose item it is; how many there
+    are is known without any.
+    """
+    found: dict[str, frozenset[int] | None] = {}
+
+    def take(reference: Reference, indexes: frozenset[int] | None) -> None:
+        if reference.step is None:
+            return
+        before = found.get(reference.step, frozenset())
+        both = None if before is None or indexes is None else before | indexes
+        found[reference.step] = both
+
+    for reference in references(step.input):
+        take(reference, _index(reference))
+    for reference in references(step.for_each):
+        item = frozenset() if claim.index is None else frozenset({claim.index})
+        take(reference, _index(reference) if reference.path else item)
+    return found
+
+
+def _index(reference: Reference) -> frozenset[int] | None:
+    first = reference.path[:1]
+    return frozenset(map(int, first)) if first and first[0].isdecimal() else None
 
 
 def mentioned(steps: Json) -> frozenset[str]:

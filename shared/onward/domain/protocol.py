@@ -25,6 +25,7 @@ from onward.domain.model import (
 if TYPE_CHECKING:
     from onward.domain.effects import Effect
     from onward.domain.incidents import Incident
+    from onward.domain.manifest import Gathering
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,7 +243,8 @@ class Resolved:
     """A claim's input with every reference filled in, or why that cannot be done.
 
     `digest` is the action version: the hash of tool and input. `items` counts a `for_each`,
-    `size` is about how many bytes of JSON the input has.
+    `size` is about how many bytes of JSON the input has. `late` is the step whose outputs were not
+    read in time, where there is time no more.
     """
 
     payload: Payload | None = None
@@ -250,17 +252,24 @@ class Resolved:
     items: int = 0
     size: int = 0
     fault: str | None = None
+    late: str | None = None
 
 
 @dataclass(slots=True)
 class View:
-    """What has been read of a run. A step or effect mapped to None has no row."""
+    """What has been read of a run. A step or effect mapped to None has no row.
+
+    `hurried`: there is no time to make inputs or manifests; the next commit, which is settle's, is
+    to claim steps and end fan-outs.
+    """
 
     run: Run
     plan: dict[str, PlannedStep] = field(default_factory=dict)
     steps: dict[str, Step | None] = field(default_factory=dict)
     effects: dict[str, Effect | None] = field(default_factory=dict)
     inputs: dict[str, Resolved] = field(default_factory=dict)
+    manifests: dict[Gathering, Payload] = field(default_factory=dict)
+    hurried: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,7 +282,10 @@ class Claim:
 
 
 class RowsMissing(LookupError):
-    """The view lacks these rows; read them and decide again. Inputs are claims to resolve."""
+    """The view lacks these rows; read them and decide again.
+
+    Inputs are claims to resolve, manifests those of fan-outs to write.
+    """
 
     def __init__(
         self,
@@ -281,15 +293,17 @@ class RowsMissing(LookupError):
         steps: frozenset[str] = frozenset(),
         effects: frozenset[str] = frozenset(),
         inputs: frozenset[Claim] = frozenset(),
+        manifests: frozenset[Gathering] = frozenset(),
     ) -> None:
         """Name what is missing, by plan key, step id and claim."""
         wanted = {"plan": plan, "steps": steps, "effects": effects}
         text = " ".join(f"{kind}={sorted(names)}" for kind, names in wanted.items())
-        super().__init__(f"{text} inputs={len(inputs)}")
+        super().__init__(f"{text} inputs={len(inputs)} manifests={len(manifests)}")
         self.plan = plan
         self.steps = steps
         self.effects = effects
         self.inputs = inputs
+        self.manifests = manifests
 
 
 class PartsMoved(LookupError):

@@ -51,5 +51,9 @@ def hold(turn: Turn, key: str, added: Fan) -> None:
 
 
 def complete_one(run: Run) -> str | None:
-    """Return the plan key of a step whose added steps have all ended, though it has not."""
-    return next((key for key, added in run.extended.items() if added.done == added.total), None)
+    """Return the plan key of a step that has not ended although all its parts have.
+
+    Those are the steps that it added, or the children of a fan-out.
+    """
+    counted = run.extended | run.fans
+    return next((key for key, parts in counted.items() if parts.done == parts.total), None)

@@ -173,20 +173,22 @@ def finished(turn: Turn, planned: PlannedStep, step: Step) -> None:
         return
     fan = replace(turn.run.fans[planned.key], done=turn.run.fans[planned.key].done + 1)
     turn.set(fans=turn.run.fans | {planned.key: fan})
-    if fan.done == fan.total:
+    if fan.done == fan.total and not turn.hurried:
         close_fan(turn, planned)
 
 
 def close_fan(turn: Turn, planned: PlannedStep) -> None:
     """End a `for_each` or an extended step whose children or added steps have all ended.
 
-    The output of a `for_each` is the list of its children's.
+    The output of a `for_each` is the list of its children's; its row names their manifest.
     """
     parent = turn.claimed(planned.step_id)
     turn.set(
         fans={key: fan for key, fan in turn.run.fans.items() if key != planned.key},
         extended={key: fan for key, fan in turn.run.extended.items() if key != planned.key},
     )
+    if parent.children is not None:
+        parent = replace(parent, output=turn.manifest(parent, parent.children))
     close(turn, parent, StepStatus.SUCCEEDED)
     turn.emit(
         "step.succeeded",
@@ -214,14 +216,17 @@ def close_added(turn: Turn) -> None:
     """End steps whose added steps have all ended, as many as one commit has room for.
 
     Each may be the last one that another step added, and so on up. The rest is for the next
-    commit: `unclosed` says whether there is any.
+    commit: `unclosed` says whether there is any. A fan-out is among them only if there was no time
+    to end it with its last child.
     """
+    if turn.hurried:
+        return
     while turn.rows < CLOSING_ROWS and (key := complete_one(turn.run)) is not None:
         close_fan(turn, turn.planned(key))
 
 
 def unclosed(turn: Turn) -> bool:
-    """Whether a step has not ended although those that it added have."""
+    """Whether a step has not ended although those that it added, or its children, have."""
     return complete_one(turn.run) is not None
 
 

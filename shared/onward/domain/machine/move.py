@@ -131,7 +131,11 @@ def _claim(turn: Turn, found: list[Candidate]) -> Decision | None:
     room for 100 rows. Then settle looks again, by way of a handoff that hands nothing over.
     """
     wake(turn)
-    turn.resolved(candidate.claim for candidate in found if not candidate.again)
+    inputs = turn.resolved(candidate.claim for candidate in found if not candidate.again)
+    late = next((resolved for resolved in inputs if resolved.late), None)
+    if late is not None:  # what is ready stays so: a resume claims it
+        turn.set(failing=Failing(Failure("input_too_slow", late.fault or ""), late.late))
+        return None
     before = turn.run
     for candidate in found:
         if not opens_fan(turn, candidate):

@@ -6,7 +6,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from onward.domain.incidents import Incident, Interruption
-from onward.domain.model import Event, Json, PlannedStep, Run, Step
+from onward.domain.manifest import Gathering
+from onward.domain.model import Event, Json, Payload, PlannedStep, Run, Step
 from onward.domain.protocol import Claim, Decision, Outcome, Resolved, RowsMissing, View
 
 if TYPE_CHECKING:
@@ -28,8 +29,10 @@ class Turn:
         self._events: list[Event] = []
         self._incidents: list[Incident] = []
         self._whole: Interruption | None = None
-        self.unread = False
-        """Whether a step ended here whose output only the committed row can tell."""
+        self.hurried = view.hurried
+        self.unread = view.hurried
+        """Whether nothing can be claimed: a step ended here whose output only the committed row can
+        tell, or there is no time."""
 
     def set(self, **changes: Any) -> None:
         """Change fields of the run row."""
@@ -101,6 +104,15 @@ class Turn:
         if missing:
             raise RowsMissing(inputs=missing)
         return [self._view.inputs[claim.step_id] for claim in wanted]
+
+    def manifest(self, parent: Step, children: int) -> Payload:
+        """Return the manifest of a fan-out that this turn ends."""
+        mine = (step for step in self._steps.values() if step.plan_key == parent.plan_key)
+        ended = {step.index: step.output for step in mine if step.index is not None}
+        wanted = Gathering(parent.step_id, children, tuple((i, ended[i]) for i in sorted(ended)))
+        if wanted not in self._view.manifests:
+            raise RowsMissing(manifests=frozenset({wanted}))
+        return self._view.manifests[wanted]
 
     def put(self, step: Step) -> None:
         """Write a step row in this turn's commit."""
