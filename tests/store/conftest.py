@@ -46,19 +46,12 @@ from infra.local.subscriber import Subscriber, subscribed
 from tests.store import scripted_tools
 from tests.store.caller import Caller, Context, catalogue
 from tests.store.runs import Journey, chain, journey
+from tests.store.tables import new_tables
 
 if TYPE_CHECKING:
     from tests.store.delivering import World
     from tests.store.listening import Sockets
 
-PROJECTED: dict[str, dict[str, Any]] = {
-    "by_tenant": {
-        "ProjectionType": "INCLUDE",
-        "NonKeyAttributes": ["status", "workflow", "run_id", "ended_at"],
-    },
-    "due": {"ProjectionType": "KEYS_ONLY"},
-    "active": {"ProjectionType": "INCLUDE", "NonKeyAttributes": ["steps_total", "children"]},
-}
 RUNS, IDEMPOTENCY, CURSORS, BUCKET = "runs", "idempotency", "cursors", "artifacts"
 ACCESS = "access"
 NOTIFY, NOTIFY_DEAD, LIVE = "notify.fifo", "notify-dead.fifo", "live.fifo"
@@ -278,45 +271,4 @@ def session() -> boto3.Session:
 
 
 def make_tables(dynamodb: Any) -> None:
-    names = ["pk", "sk", "tenant_pk", "created_at", "due_shard", "active_pk", "active_sk"]
-    dynamodb.create_table(
-        TableName=RUNS,
-        BillingMode="PAY_PER_REQUEST",
-        AttributeDefinitions=[
-            *({"AttributeName": name, "AttributeType": "S"} for name in names),
-            {"AttributeName": "due_at", "AttributeType": "N"},
-        ],
-        KeySchema=_schema("pk", "sk"),
-        GlobalSecondaryIndexes=[
-            {
-                "IndexName": name,
-                "KeySchema": _schema(*attributes),
-                "Projection": PROJECTED[name],
-            }
-            for name, attributes in {
-                "by_tenant": ("tenant_pk", "created_at"),
-                "due": ("due_shard", "due_at"),
-                "active": ("active_pk", "active_sk"),
-            }.items()
-        ],
-    )
-    for name in (CURSORS, ACCESS):
-        dynamodb.create_table(
-            TableName=name,
-            BillingMode="PAY_PER_REQUEST",
-            AttributeDefinitions=[{"AttributeName": n, "AttributeType": "S"} for n in ("pk", "sk")],
-            KeySchema=_schema("pk", "sk"),
-        )
-    dynamodb.create_table(
-        TableName=IDEMPOTENCY,
-        BillingMode="PAY_PER_REQUEST",
-        AttributeDefinitions=[{"AttributeName": "id", "AttributeType": "S"}],
-        KeySchema=_schema("id"),
-    )
-
-
-def _schema(*names: str) -> list[dict[str, str]]:
-    kinds = ("HASH", "RANGE")
-    return [
-        {"AttributeName": name, "KeyType": kind} for name, kind in zip(names, kinds, strict=False)
-    ]
+    new_tables(dynamodb, RUNS, IDEMPOTENCY, CURSORS, ACCESS)
