@@ -9,6 +9,8 @@ from collections.abc import Iterable
 from html import escape
 from typing import Final
 
+from onward.sdk import PAGE_HEAD
+
 STYLE: Final = """
 :root{--ink:#1c2126;--soft:#5b6670;--faint:#e4e7ea;--paper:#fff;--wash:#f6f7f8;--mark:#2f6f8f}
 @media (prefers-color-scheme:dark){:root{--ink:#e3e7ea;--soft:#9aa5ae;--faint:#31383e;
@@ -70,7 +72,7 @@ h2,h3{break-after:avoid}.scroll{overflow:visible}nav{display:none}:root{--ink:#0
 def page(title: str, body: str, style: str = "") -> str:
     """A whole page; `body` is HTML, in which everything from elsewhere is escaped."""
     return (
-        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
+        f"{PAGE_HEAD}"
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         '<meta name="color-scheme" content="light dark">'
         f"<title>{escape(title)}</title><style>{STYLE}{style}</style></head>"

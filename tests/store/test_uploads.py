@@ -5,7 +5,10 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+from onward.app.artifacts import TenantArtifacts
 from onward.app.service import Service
+from onward.aws.blobs import Blobs
+from workflows.page import page
 
 from tests.store.caller import Caller
 from tests.store.conftest import BUCKET, caller, issue, new_client
@@ -39,7 +42,7 @@ def test_an_upload_is_named_and_comes_back(acme: Caller) -> None:
     where = urlsplit(back.headers["location"])
     assert where.path.startswith(f"/{BUCKET}/acme/uploads/") or BUCKET in where.netloc
     shown = parse_qs(where.query)["response-content-disposition"]
-    assert shown == ["inline; filename*=UTF-8''Z%C3%BCrich%201.xlsx"]
+    assert shown == ["attachment; filename*=UTF-8''Z%C3%BCrich%201.xlsx"]
 
 
 @pytest.mark.parametrize(
@@ -111,3 +114,60 @@ def put(place: dict[str, Any], body: bytes) -> None:
         ContentType=place["headers"]["content-type"],
         Metadata={"name": place["headers"]["x-amz-meta-name"]},
     )
+
+
+def disposition(acme: Caller, ref: str) -> str:
+    """How a browser is told to take an artifact."""
+    query = parse_qs(urlsplit(acme.get(f"/artifacts/{ref}").headers["location"]).query)
+    return query["response-content-disposition"][0].partition(";")[0]
+
+
+PAGE = page("Report", "<p>All is well.</p>").encode()
+HTML = "text/html; charset=utf-8"
+
+
+@pytest.mark.parametrize(
+    ("body", "content_type", "shown"),
+    [
+        (PAGE, HTML, "inline"),
+        (PAGE, "text/html", "inline"),
+        (b"<script>alert(1)</script>", HTML, "attachment"),
+        (b"<script>alert(1)</script>" + PAGE, HTML, "attachment"),
+        (PAGE.replace(b"default-src 'none'", b"default-src *"), HTML, "attachment"),
+        (PAGE, "image/svg+xml", "attachment"),
+        (PAGE, "text/html+evil", "attachment"),
+        (b"{}", "application/json", "attachment"),
+    ],
+)
+def test_only_a_page_that_can_do_nothing_is_shown(
+    acme: Caller, blobs: Blobs, body: bytes, content_type: str, shown: str
+) -> None:
+    """A tool's as well, whatever it calls what it publishes; the rest is kept as a file."""
+    stored = TenantArtifacts(blobs)
+    refs = [
+        stored.put("report.html", body, content_type).ref,
+        stored.put_first("key", "report.html", body, content_type).ref,
+    ]
+    assert [shown, shown] == [disposition(acme, ref) for ref in refs]
+
+
+def test_an_upload_is_never_shown(acme: Caller, blobs: Blobs) -> None:
+    """Also if it is our own report, under its name, and says of itself that it is a page."""
+    place = acme.post("/uploads", {"name": "report.html", "size": len(PAGE)}).body
+    put(place, PAGE)
+    ref = place["artifact"]["ref"]
+    assert "attachment" == disposition(acme, ref)
+
+    told = {"name": "report.html", "page": "1"}
+    blobs._client.put_object(
+        Bucket=BUCKET, Key=blobs.key(ref), Body=PAGE, ContentType=HTML, Metadata=told
+    )
+    assert "attachment" == disposition(acme, ref)
+
+
+@pytest.mark.parametrize("path", ["/runs", "/openapi.json", "/nowhere", "/artifacts/upl_0"])
+def test_no_answer_is_taken_for_a_page(acme: Caller, path: str) -> None:
+    """Nothing in it is run, sniffed or framed, errors included."""
+    headers = acme.get(path).headers
+    assert "nosniff" == headers["x-content-type-options"]
+    assert headers["content-security-policy"].startswith("default-src 'none'")

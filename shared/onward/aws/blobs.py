@@ -16,8 +16,11 @@ from urllib.parse import quote, unquote
 
 from botocore.exceptions import ClientError
 
+from onward.domain.pages import is_page
+
 PRESIGNED_SECONDS: Final = 900
 
+_PAGE: Final = "page"
 _FOLDERS: Final = {
     "art": "artifacts",
     "pub": "published",
@@ -34,12 +37,13 @@ class BlobMissing(LookupError):
 
 @dataclass(frozen=True, slots=True)
 class Blob:
-    """What a reference holds; `size` in bytes."""
+    """What a reference holds; `size` in bytes. `page`: it may be shown by a browser at once."""
 
     ref: str
     name: str
     size: int
     content_type: str
+    page: bool = False
 
 
 def hashed(kind: str, body: bytes) -> str:
@@ -74,7 +78,8 @@ class Blobs:
 
     def put(self, ref: str, body: bytes, name: str, content_type: str) -> Blob:
         """Store bytes under a reference made of their hash: repeating it changes nothing."""
-        self._client.put_object(**self._object(ref, name, content_type), Body=body)
+        page = is_page(body, content_type)
+        self._client.put_object(**self._object(ref, name, content_type, page=page), Body=body)
         return Blob(ref, name, len(body), content_type)
 
     def put_first(self, ref: str, body: bytes, name: str, content_type: str) -> Blob:
@@ -82,10 +87,9 @@ class Blobs:
 
         `If-None-Match: *` makes S3 itself the judge of which write came first.
         """
+        stored = self._object(ref, name, content_type, page=is_page(body, content_type))
         try:
-            self._client.put_object(
-                **self._object(ref, name, content_type), Body=body, IfNoneMatch="*"
-            )
+            self._client.put_object(**stored, Body=body, IfNoneMatch="*")
         except ClientError as error:
             if error.response["Error"]["Code"] not in _TAKEN:
                 raise
@@ -98,8 +102,11 @@ class Blobs:
             answer = self._client.head_object(Bucket=self._bucket, Key=self.key(ref))
         except ClientError as error:
             raise _explained(error, ref) from error
-        name = unquote(answer.get("Metadata", {}).get("name", ""))
-        return Blob(ref, name, answer["ContentLength"], answer.get("ContentType", ""))
+        told = answer.get("Metadata", {})
+        # An upload's metadata is what its client says it is.
+        page = told.get(_PAGE) == "1" and not ref.startswith("upl_")
+        name, kind = unquote(told.get("name", "")), answer.get("ContentType", "")
+        return Blob(ref, name, answer["ContentLength"], kind, page)
 
     def presign_put(self, blob: Blob, digest: str | None = None) -> tuple[str, dict[str, str]]:
         """Return a URL that takes a blob's bytes for 15 minutes, and the headers to send with them.
@@ -123,25 +130,32 @@ class Blobs:
         return url, headers
 
     def presign_get(self, blob: Blob) -> str:
-        """Return a URL that gives the bytes for 15 minutes, under their name."""
+        """Return a URL that gives the bytes for 15 minutes, under their name.
+
+        A browser keeps them as a file: shown, they would be a page or script of the bucket's
+        origin, whoever uploaded them. Pages that can do nothing are shown.
+        """
+        how = "inline" if blob.page else "attachment"
         url: str = self._client.generate_presigned_url(
             "get_object",
             Params={
                 "Bucket": self._bucket,
                 "Key": self.key(blob.ref),
                 "ResponseContentType": blob.content_type,
-                "ResponseContentDisposition": f"inline; filename*=UTF-8''{quote(blob.name)}",
+                "ResponseContentDisposition": f"{how}; filename*=UTF-8''{quote(blob.name)}",
             },
             ExpiresIn=PRESIGNED_SECONDS,
         )
         return url
 
-    def _object(self, ref: str, name: str, content_type: str) -> dict[str, Any]:
+    def _object(
+        self, ref: str, name: str, content_type: str, *, page: bool = False
+    ) -> dict[str, Any]:
         return {
             "Bucket": self._bucket,
             "Key": self.key(ref),
             "ContentType": content_type,
-            "Metadata": {"name": quote(name)},
+            "Metadata": {"name": quote(name)} | ({_PAGE: "1"} if page else {}),
         }
 
 

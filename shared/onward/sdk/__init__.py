@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         StepError,
         Transient,
     )
+    from onward.domain.pages import PAGE_HEAD
     from onward.sandbox.modules import SANDBOX_MODULES
     from onward.sdk.artifact import Artifact
     from onward.sdk.context import StepContext
@@ -38,6 +39,7 @@ _HOME = {
     "Fatal": "onward.domain.errors",
     "InvalidInput": "onward.domain.errors",
     "Model": "onward.sdk.conversation",
+    "PAGE_HEAD": "onward.domain.pages",
     "OutcomeUnknown": "onward.domain.errors",
     "PermissionDenied": "onward.domain.errors",
     "RateLimited": "onward.domain.errors",
@@ -58,6 +60,7 @@ _HOME = {
 }
 
 __all__ = [
+    "PAGE_HEAD",
     "SANDBOX_MODULES",
     "Applied",
     "Artifact",

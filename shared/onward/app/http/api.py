@@ -24,6 +24,12 @@ if TYPE_CHECKING:
 
     from onward.app.service import Service
 
+_ALWAYS: Final = {
+    "X-Content-Type-Options": "nosniff",
+    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
+}
+"""No answer of ours is a page: nothing in one is ever run, or shown inside of another."""
+
 _NOBODY: Final = Holder("", "", frozenset())
 
 
@@ -114,5 +120,5 @@ def _response(answer: Answer) -> Response[str]:
         status_code=answer.status,
         content_type=answer.content_type if body else None,
         body=body,
-        headers=dict(answer.headers),
+        headers=_ALWAYS | answer.headers,
     )
