@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import Any
 
 import pytest
@@ -192,3 +193,18 @@ def test_steps_are_fitted_to_the_run_as_soon_as_its_stores_have_room(
 
 def ref(path: str) -> dict[str, str]:
     return {"$ref": path}
+
+
+@pytest.mark.parametrize(("number", "said"), [(math.inf, "inf"), (math.nan, "nan")])
+def test_a_number_that_json_lacks_is_refused_with_its_place(
+    begin: Any, number: float, said: str
+) -> None:
+    """In added steps, where it came to be null."""
+    made, driver = begin([read("far", [1, number])])
+
+    driver.execute()
+
+    row = made.drive.reader.rows(made.run_id, steps=["plan"]).steps["plan"]
+    assert (RunStatus.FAILED, "invalid_output") == (made.run.status, row.error.code)
+    assert f"steps.0.input.value.1: {said} is no JSON number" in row.error.message
+    assert row.added == ()

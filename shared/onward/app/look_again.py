@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from onward.app.carry_out import COMMIT_MARGIN, carry_out
-from onward.app.checkpoints import load
 from onward.app.execute_step import Attempt, end_at_deadline, new_context
+from onward.app.payloads import load
 from onward.domain.machine.ledger import proven
 from onward.domain.protocol import Suspect, View
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from onward.domain.errors import Fault
 from onward.domain.limits import MAX_INPUT_BYTES, RunLimits
-from onward.domain.template import REF, Unresolved, parse, resolve
+from onward.domain.template import LITERAL, REF, Unresolved, is_literal, parse, resolve
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -34,6 +34,8 @@ class Sizes:
     def of(self, template: Json) -> int:
         """Return about how many bytes the filled-in template has; unknown references count 0."""
         if isinstance(template, dict):
+            if is_literal(template):
+                return size(template[LITERAL])
             if isinstance(text := template.get(REF), str):
                 return self._reference(text)
             return 2 + sum(len(key) + 4 + self.of(value) for key, value in template.items())
@@ -105,6 +107,8 @@ def _of_items(step: PlannedStep, items: list[Json]) -> int:
 
 def _item_references(template: Json) -> int:
     if isinstance(template, dict):
+        if is_literal(template):
+            return 0
         if REF in template:
             reference = parse(template[REF])
             return int(reference is not None and reference.root == "item")

@@ -72,7 +72,7 @@ def mentioned(steps: Json) -> frozenset[str]:
             {name for name in after if isinstance(name, str)} if isinstance(after, list) else set()
         )
         for _, node in walk([step.get("input"), step.get("for_each")]):
-            reference = parse(node[REF]) if isinstance(node, dict) else None
+            reference = parse(node.get(REF)) if isinstance(node, dict) else None
             if reference is not None and reference.step is not None:
                 found.add(reference.step)
     return frozenset(found)

@@ -17,7 +17,7 @@ from onward.domain.limits import (
     MAX_STEPS,
 )
 from onward.domain.model import FIRST_PART, Json, PlannedStep, Policy, plan_key
-from onward.domain.template import REF, deeper_than, escaped, parse, walk
+from onward.domain.template import LITERAL, REF, deeper_than, escaped, is_literal, parse, walk
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -178,10 +178,12 @@ def _is_one_reference(node: Json) -> bool:
 
 def _check_input(draft: _Draft, faults: list[Fault]) -> None:
     template, tool, at = draft.document.get("input", {}), draft.tool, f"{draft.pointer}/input"
+    if is_literal(template) and isinstance(template, dict):
+        template, at = template[LITERAL], f"{at}/{LITERAL}"
     if not isinstance(template, dict):
         faults.append(Fault(at, "input is an object"))
         return
-    if tool is None or REF in template:
+    if tool is None or (REF in template and at.endswith("/input")):
         return
     faults.extend(
         Fault(at, f"tool {tool.name!r} needs the input {name!r}")
@@ -206,7 +208,9 @@ def _check_references(
         pointer = draft.pointer + below
         text = node.get(REF) if isinstance(node, dict) else None
         reference = parse(text) if _is_one_reference(node) else None
-        if reference is None:
+        if isinstance(node, dict) and LITERAL in node:
+            faults.append(Fault(pointer, f"{LITERAL} stands alone in its object"))
+        elif reference is None:
             if not _names_refused_id(text, drafts):
                 faults.append(Fault(pointer, f"{text!r} is not input.…, steps.<id>.… or item.…"))
         elif reference.root == "item" and (for_each is None or not in_template):

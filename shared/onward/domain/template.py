@@ -1,5 +1,6 @@
 """Input templates: JSON in which `{"$ref": "steps.a.field"}` stands for a value of the run.
 
+`{"$literal": value}` stands for the value as it is, whatever `$ref` or `$literal` it holds.
 A reference names `input`, `steps.<id>` or `item` and then keys or list indexes, by dots.
 """
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from onward.domain.model import Json
 
 REF: Final = "$ref"
+LITERAL: Final = "$literal"
 _MAX_DIGITS: Final = 9
 _REFERENCE: Final = re.compile(r"(?:input|item|steps\.[a-z0-9_-]{1,64})(?:\.[^.\s]+)*")
 
@@ -48,6 +50,11 @@ def is_reference(template: Json) -> bool:
     return isinstance(template, dict) and REF in template
 
 
+def is_literal(template: Json) -> bool:
+    """Whether a template node is a value that is not looked into."""
+    return isinstance(template, dict) and template.keys() == {LITERAL}
+
+
 def escaped(key: str) -> str:
     """Return a key as a token of a JSON Pointer (RFC 6901)."""
     return key.replace("~", "~0").replace("/", "~1")
@@ -62,9 +69,14 @@ def deeper_than(value: Json, levels: int) -> bool:
 
 
 def walk(template: Json, pointer: str = "") -> Iterator[tuple[str, Json]]:
-    """Yield every reference node with its JSON Pointer below `pointer`."""
+    """Yield every reference node with its JSON Pointer below `pointer`.
+
+    What has `$literal` beside other members is yielded too: it is neither.
+    """
+    if is_literal(template):
+        return
     if isinstance(template, dict):
-        if is_reference(template):
+        if is_reference(template) or LITERAL in template:
             yield pointer, template
             return
         for key, value in template.items():
@@ -76,7 +88,7 @@ def walk(template: Json, pointer: str = "") -> Iterator[tuple[str, Json]]:
 
 def references(template: Json) -> list[Reference]:
     """Return the references of a template that was validated."""
-    found = (parse(node[REF]) for _, node in walk(template) if isinstance(node, dict))
+    found = (parse(node.get(REF)) for _, node in walk(template) if isinstance(node, dict))
     return [reference for reference in found if reference is not None]
 
 
@@ -87,6 +99,8 @@ def resolve(template: Json, scope: Mapping[str, Json]) -> Json:
     Unresolved naming the reference otherwise.
     """
     if isinstance(template, dict):
+        if is_literal(template):
+            return template[LITERAL]
         if is_reference(template):
             reference = parse(template[REF])
             if reference is None:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from onward.sdk.conversation import Model, converse
     from onward.sdk.probe import Applied, NotApplied, Unsure
     from onward.sdk.tools import Retry, Tool, ToolRefused, tool
-    from onward.sdk.workflow import Step, Workflow, plan_faults, ref
+    from onward.sdk.workflow import Step, Workflow, literal, plan_faults, ref
 
 _HOME = {
     "Applied": "onward.sdk.probe",
@@ -54,6 +54,7 @@ _HOME = {
     "Transient": "onward.domain.errors",
     "Workflow": "onward.sdk.workflow",
     "converse": "onward.sdk.conversation",
+    "literal": "onward.sdk.workflow",
     "plan_faults": "onward.sdk.workflow",
     "ref": "onward.sdk.workflow",
     "tool": "onward.sdk.tools",
@@ -83,6 +84,7 @@ __all__ = [
     "Unsure",
     "Workflow",
     "converse",
+    "literal",
     "plan_faults",
     "ref",
     "tool",

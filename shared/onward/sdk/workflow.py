@@ -29,6 +29,11 @@ def ref(path: str) -> dict[str, Json]:
     return {"$ref": path}
 
 
+def literal(value: Json) -> dict[str, Json]:
+    """Stand for a value as it is, also where it holds `$ref`, as a JSON Schema does."""
+    return {"$literal": value}
+
+
 @dataclass(frozen=True, slots=True)
 class Step:
     """One step of a workflow. What its references name comes first; `after` adds to that.

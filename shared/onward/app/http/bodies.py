@@ -45,7 +45,9 @@ class PlanStep(Body):
     id: str = Field(pattern=r"^[a-z0-9_-]{1,64}$")
     tool: str
     input: dict[str, Any] = Field(
-        default={}, description='Values, and {"$ref": "input.x"} in place of some.'
+        default={},
+        description='Values, and {"$ref": "input.x"} in place of some; {"$literal": value} is the '
+        "value as it is, where it holds such members itself.",
     )
     after: list[str] = []
     for_each: Reference | None = Field(default=None, description="Once for each item of a list.")
