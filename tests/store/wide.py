@@ -41,6 +41,7 @@ def all_but_one(service: Service, time: Time, children: int, size: int, plan: Js
     made.move(Begin())
     listed = json.dumps({"value": list(range(children))})
     made.move(Complete("list", 1, put_text(blobs, listed)))
+    begun = made.run
     rows = [
         Step(
             child_id("each", index),
@@ -48,7 +49,7 @@ def all_but_one(service: Service, time: Time, children: int, size: int, plan: Js
             StepStatus.SUCCEEDED if index < children - 1 else StepStatus.EXECUTING,
             index=index,
             output=put_text(blobs, text(index, size)) if index < children - 1 else None,
-            at_seq=made.run.seq,
+            at_seq=begun.seq,
         )
         for index in range(children)
     ]
@@ -56,7 +57,7 @@ def all_but_one(service: Service, time: Time, children: int, size: int, plan: Js
         puts = [{"PutRequest": {"Item": _item(row)}} for row in rows[at : at + 25]]
         client.batch_write_item(RequestItems={RUNS: puts})
     run = replace(
-        made.run,
+        begun,
         fans={KEY: Fan(children, children, children - 1)},
         open={child_id("each", children - 1): 1},
     )
