@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
-from onward.app.execute_step import Attempt, Worker, execute_step
+from onward.app.execute_once import execute_once
+from onward.app.execute_step import Attempt, Worker
 from onward.app.look_again import Look, look_again
 from onward.compose import (
     allows_drills,
@@ -48,5 +49,4 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
         )
         if event.get("look"):
             return {"look": look_again(worker, Look.of(event))}
-        key = f"{run_id}/{step_id}/{fence}"
-        return once(key, lambda: execute_step(worker, Attempt.of(event)).to_json())
+        return execute_once(worker, once, Attempt.of(event))

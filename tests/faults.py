@@ -38,7 +38,9 @@ class Fault:
 
 
 @dataclass
-class _Refusal:
+class Refusal:
+    """What botocore takes for an HTTP answer of the service."""
+
     status_code: int = 400
 
 
@@ -72,10 +74,10 @@ def refused(
     """The service refuses the call with an error code; nothing is carried out."""
     fault = Fault(times)
 
-    def refuse(**_: object) -> tuple[_Refusal, dict[str, Any]] | None:
+    def refuse(**_: object) -> tuple[Refusal, dict[str, Any]] | None:
         if not fault.strikes():
             return None
-        return _Refusal(), {"Error": {"Code": code, "Message": "injected"}, **members}
+        return Refusal(), {"Error": {"Code": code, "Message": "injected"}, **members}
 
     with _hooked(client, "before-call", operation, refuse):
         yield fault

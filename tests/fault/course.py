@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from onward.app.carry_out import carry_out
-from onward.app.execute_step import Attempt, Worker, execute_step
+from onward.app.execute_once import execute_once
+from onward.app.execute_step import Attempt, Worker
 from onward.aws.idempotency import Once
 from onward.aws.run_reader import RunReader
 from onward.domain.errors import NotWaiting
@@ -48,17 +49,16 @@ class Mortal(Driver):
         assert once is not None
         once.begin(Context())
         document = decision.to_json()
-        key = f"{self.run_id}/{decision.step_id}/{decision.fence}"
         try:
-            answer = once(key, lambda: self._run(document))
+            answer = execute_once(self._worker(), once, Attempt.of(document))
         except Died:
             return self.recover(decision, "Runtime.ExitError")
         except Exception as error:  # noqa: BLE001 - Step Functions catches whatever it is
             return self.recover(decision, type(error).__name__)
         return _decision(answer)
 
-    def _run(self, document: dict[str, Any]) -> dict[str, Any]:
-        worker = Worker(
+    def _worker(self) -> Worker:
+        return Worker(
             drive=self.drive,
             log=MemoryLog(),
             request_id=REQUEST,
@@ -66,7 +66,6 @@ class Mortal(Driver):
             end_process=lambda: None,
             tools=lambda: TOOLS,
         )
-        return dict(execute_step(worker, Attempt.of(document)).to_json())
 
     def park(self, decision: Decision) -> bool:
         return bool(self._retried(lambda: Driver.park(self, decision)))
@@ -82,7 +81,8 @@ class Mortal(Driver):
             self._retried(lambda: carry_out(self.drive, self.run_id, None, command, until))
 
     def _retried(self, work: Any) -> Any:
-        for _ in range(RETRIES):
+        """The retrier of the driver's tasks: 1, 2, 4 … 60 s, half of each with full jitter."""
+        for count in range(RETRIES):
             try:
                 return work()
             except Died:
@@ -91,6 +91,7 @@ class Mortal(Driver):
                 raise
             except Exception as error:  # noqa: BLE001 - States.ALL
                 last = error
+            self.drive.sleep(min(60, 2**count) / 2)
         raise last
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
@@ -10,6 +10,7 @@ from typing import Any
 
 from botocore.exceptions import ConnectionClosedError
 
+from tests.faults import Refusal
 from tests.store.scripted_tools import Died
 
 
@@ -27,6 +28,28 @@ class Calls:
 
     made: int = 0
     struck: str = ""
+
+
+@contextmanager
+def busy(client: Any, at: int, clock: Callable[[], float], seconds: float) -> Iterator[Calls]:
+    """From call number `at` (from 0) on every call is throttled for some seconds of a clock."""
+    calls, over = Calls(), 0.0
+
+    def throttle(model: Any, **_: object) -> tuple[Refusal, dict[str, Any]] | None:
+        nonlocal over
+        calls.made += 1
+        if calls.made - 1 == at:
+            calls.struck, over = str(model.name), clock() + seconds
+        if clock() >= over:
+            return None
+        code = "ProvisionedThroughputExceededException"
+        return Refusal(), {"Error": {"Code": code, "Message": "injected"}}
+
+    client.meta.events.register("before-call", throttle)
+    try:
+        yield calls
+    finally:
+        client.meta.events.unregister("before-call", throttle)
 
 
 @contextmanager

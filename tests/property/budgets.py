@@ -31,7 +31,7 @@ def _counts(command: Command, outcome: Outcome) -> bool:
     if not isinstance(command, Fail | Recover) or not command.called:
         return False
     if isinstance(command, Fail) or not command.frozen:
-        return True
+        return isinstance(command, Fail) or command.costs
     rows = {new.step_id: old for old, new in outcome.steps}
     row = rows.get(command.step_id)
     return row is not None and row.freezes + 1 >= MAX_FREEZES

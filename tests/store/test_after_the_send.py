@@ -214,7 +214,7 @@ def test_progress_that_cannot_be_told_is_not_the_tools_trouble(begin: Any, dynam
 
     with faults.refused(dynamodb, "BatchGetItem", "ThrottlingException") as fault:
         fault.times = 0
-        tools.SCRIPT["pay"] = [lambda: setattr(fault, "times", 1)]
+        tools.SCRIPT["pay"] = [lambda: setattr(fault, "times", 60)]
         driver.follow(first, 1)
 
     assert RunStatus.SUCCEEDED is made.run.status

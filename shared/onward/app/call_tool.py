@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from onward.app.checkpoints import action_version
 from onward.app.classify import MESSAGE_CHARACTERS, classify
 from onward.app.extend_plan import extend_plan
-from onward.app.keep_trying import keep_trying
+from onward.app.keep_trying import before_the_tool, keep_trying
 from onward.app.payloads import keep, load
 from onward.aws import codec
-from onward.domain.errors import Conflict, InvalidOutput, OutcomeUnknown
+from onward.domain.errors import Conflict, InvalidOutput, NotBegun, OutcomeUnknown
 from onward.domain.limits import SHORT_DELAY
 from onward.domain.machine.ledger import proven
+from onward.domain.model import Failure
 from onward.domain.protocol import AttemptClosed, Complete, Fail
 
 if TYPE_CHECKING:
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from onward.domain.protocol import Extension, View
     from onward.sdk.context import StepContext
     from onward.sdk.tools import Tool
+
+T = TypeVar("T")
 
 
 class AskedTooEarly(OutcomeUnknown):
@@ -68,6 +71,8 @@ def call_tool(call: Call) -> Complete | Fail:
         output = _kept(call, _returned(call))
     except (AttemptClosed, WorkerDied):
         raise
+    except NotBegun as busy:
+        return not_called(call.drive, step, Failure(NotBegun.code, str(busy)), started_at)
     except BaseException as error:  # noqa: BLE001 - a tool is the outside; it may call sys.exit
         return Fail(
             step_id=step.step_id,
@@ -89,10 +94,21 @@ def call_tool(call: Call) -> Complete | Fail:
     )
 
 
+def not_called(drive: Drive, step: Step, why: Failure, started_at: float) -> Fail:
+    """Return what to commit of an attempt that called nothing."""
+    jitter = drive.chance()
+    return Fail(step.step_id, step.fence, why, jitter, started_at=started_at, called=False)
+
+
+def _first(call: Call, work: Callable[[], T]) -> T:
+    return before_the_tool(call.drive, call.context.deadline, work)
+
+
 def _returned(call: Call) -> Json:
     from onward.sdk.catalogue import load_tool  # Pydantic stays off the cold path
 
-    value = load(call.drive.blobs(call.view.run.tenant), call.step.input)
+    blobs = call.drive.blobs(call.view.run.tenant)
+    value = _first(call, lambda: load(blobs, call.step.input))
     tool = load_tool(call.planned.entry)
     request = tool.request(value)
     version = action_version(call.planned.tool, value)
@@ -164,7 +180,8 @@ def _doubtful(call: Call) -> Effect | None:
     if call.planned.policy.idempotency != "probe" or call.step.fence == 1:
         return None
     step_id = call.step.step_id
-    effect = call.drive.reader.rows(call.context.run_id, effects=[step_id]).effects[step_id]
+    reader, run_id = call.drive.reader, call.context.run_id
+    effect = _first(call, lambda: reader.rows(run_id, effects=[step_id])).effects[step_id]
     call.view.effects[step_id] = effect
     return effect if effect is not None and effect.unknown_since is not None else None
 
@@ -187,11 +204,16 @@ def _ask(call: Call, tool: Tool, request: BaseModel) -> tuple[Json] | None:
 
 
 def _mark(call: Call, proof: tuple[str, int] | None) -> None:
-    """Mark a write before it is sent; refused means: do not send."""
+    """Mark a write before it is sent; refused means: do not send.
+
+    A mark whose fate nobody knows is made again, and found to be ours if it was there already.
+    """
     drive, step, run_id = call.drive, call.step, call.context.run_id
-    mark = (run_id, step.step_id, step.fence, call.request_id, drive.clock())
+    mark, store = (run_id, step.step_id, step.fence, call.request_id, drive.clock()), drive.store
     try:
-        row = drive.store.mark_resent(*mark, proof) if proof else drive.store.mark_sent(*mark)
+        row = _first(
+            call, lambda: store.mark_resent(*mark, proof) if proof else store.mark_sent(*mark)
+        )
     except Conflict as refused:
         raise AttemptClosed(str(refused)) from refused
     effect = codec.read_effect(row)

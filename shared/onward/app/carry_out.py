@@ -12,6 +12,8 @@ from onward.app.checkpoints import Outputs, Resolver
 from onward.app.manifests import write_manifest
 from onward.app.meter import meter
 from onward.app.payloads import Clock, TooSlow, load
+from onward.aws.batches import LEAST_JITTER
+from onward.aws.failures import may_pass
 from onward.domain.errors import Conflict, Contended, RunNotFound
 from onward.domain.machine import decide
 from onward.domain.protocol import Begin, Complete, OfStep, Resolved, RowsMissing, Settle, View
@@ -75,36 +77,55 @@ def carry_out(
     `moved` is called whenever a try has not gone through, as far as the log shows: somebody else
     was first, or no reply came. Raises Contended when the run kept moving until `until` (epoch
     seconds), AttemptClosed when the attempt was taken over, PartsMoved when another step added
-    steps meanwhile, RunNotFound without such a run.
+    steps meanwhile, RunNotFound without such a run. A table that is busy is waited for as well;
+    what it refused last is raised when the time is up.
     """
     underway: dict[str, Outcome] = {}
     pause = _BASE
     while True:
-        view = view or look(drive, run_id, command)
-        landed = _landed(drive, view.run.seq, underway)
-        if landed is not None:
-            return _done(drive, landed)
-        outcome = decided(drive, view, command, generation, until - RESOLVE_MARGIN)
-        if not outcome.changes:
-            return outcome
-        commit_id = drive.new_id()
         try:
-            drive.store.commit(outcome, commit_id)
+            view = view or look(drive, run_id, command)
+            landed = _landed(drive, view.run.seq, underway)
+            if landed is not None:
+                return _done(drive, landed)
+            outcome = decided(drive, view, command, generation, until - RESOLVE_MARGIN)
+            return _committed(drive, outcome, underway)
         except Conflict as conflict:
-            if conflict.by in underway:
-                return _done(drive, underway[conflict.by])
-            if conflict.by is None:
-                underway[commit_id] = outcome
             moved()
-            if not _paused(drive, pause * drive.chance(), until):
+            if not _paused(drive, pause, until):
                 raise Contended(f"{run_id} kept moving") from conflict
-            view, pause = None, min(_CAP, pause * 2)
-        else:
-            return _done(drive, outcome)
+        except Exception as error:
+            if not may_pass(error):
+                raise
+            moved()
+            if not _paused(drive, pause, until):
+                raise
+        view, pause = None, min(_CAP, pause * 2)
 
 
-def _paused(drive: Drive, seconds: float, until: float) -> bool:
-    """Sleep, if there is time for another try after that."""
+def _committed(drive: Drive, outcome: Outcome, underway: dict[str, Outcome]) -> Outcome:
+    """Commit an outcome, or return the one of an earlier try that was only late to arrive.
+
+    Raises Conflict. What nobody can say of, as the table is too busy to be asked, is underway.
+    """
+    if not outcome.changes:
+        return outcome
+    commit_id = drive.new_id()
+    underway[commit_id] = outcome
+    try:
+        drive.store.commit(outcome, commit_id)
+    except Conflict as conflict:
+        if conflict.by is not None:
+            del underway[commit_id]
+        if conflict.by not in underway:
+            raise
+        outcome = underway[conflict.by]
+    return _done(drive, outcome)
+
+
+def _paused(drive: Drive, ceiling: float, until: float) -> bool:
+    """Sleep, if there is time for another try after that: full jitter."""
+    seconds = ceiling * max(LEAST_JITTER, drive.chance())
     if drive.clock() + seconds >= until:
         return False
     drive.sleep(seconds)

@@ -8,15 +8,16 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from onward.app.artifacts import TenantArtifacts
-from onward.app.call_tool import Call, call_tool
+from onward.app.call_tool import Call, call_tool, not_called
 from onward.app.carry_out import COMMIT_MARGIN, carry_out, read_view
 from onward.app.classify import classify
 from onward.app.extend_plan import extend_plan
-from onward.app.keep_trying import keep_trying
+from onward.app.keep_trying import before_the_tool, keep_trying
 from onward.app.payloads import load
 from onward.app.wake_driver import signal
-from onward.domain.errors import InvalidInput
-from onward.domain.limits import TASK_GRACE
+from onward.aws.failures import may_pass
+from onward.domain.errors import InvalidInput, Unavailable
+from onward.domain.limits import BEGAN_LATE, TASK_GRACE
 from onward.domain.model import Failure, attempt_id
 from onward.domain.protocol import (
     AttemptClosed,
@@ -46,13 +47,14 @@ OVERRUN: Final = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """What the driver asked for: ids only, as in the decision."""
+    """What the driver asked for: ids only, as in the decision. `timeout` is its task's."""
 
     run_id: str
     generation: int
     step_id: str
     fence: int
     plan_key: str
+    timeout: int = 0
 
     @classmethod
     def of(cls, document: dict[str, Any]) -> Attempt:
@@ -63,6 +65,7 @@ class Attempt:
             step_id=str(document["step_id"]),
             fence=int(document["fence"]),
             plan_key=str(document["plan_key"]),
+            timeout=int(document.get("timeout", 0)),
         )
 
 
@@ -90,10 +93,15 @@ def execute_step(worker: Worker, attempt: Attempt) -> Decision:
     """Run an open attempt's tool, commit what came of it, and return the driver's next move.
 
     Every error of the tool becomes a committed outcome. Raises only when nothing could be
-    committed: AttemptClosed, Contended, or the store's own errors; the driver then recovers.
+    committed: AttemptClosed; NotBegun where our store was busy until the attempt's time was up;
+    Contended or Unavailable where it was so after the tool was called. The driver then recovers.
     """
     drive = worker.drive
-    view = read_view(drive, attempt.run_id, steps=[attempt.step_id], plan=[attempt.plan_key])
+    view = before_the_tool(
+        drive,
+        begins_by(worker, attempt),
+        lambda: read_view(drive, attempt.run_id, steps=[attempt.step_id], plan=[attempt.plan_key]),
+    )
     run = view.run
     if run.generation != attempt.generation or run.status.ended:
         return Decision(attempt.run_id, attempt.generation, Do.STOP)
@@ -101,6 +109,12 @@ def execute_step(worker: Worker, attempt: Attempt) -> Decision:
     if step is None or step.fence != attempt.fence or attempt.step_id not in run.open:
         raise AttemptClosed(attempt_id(attempt.step_id, attempt.fence))
     return _commit(worker, view, step, _attempt(worker, attempt, view, step))
+
+
+def begins_by(worker: Worker, attempt: Attempt) -> float:
+    """Return when an attempt that is taken up now must have begun: its deadline, or thereabouts."""
+    end = worker.until - COMMIT_MARGIN
+    return min(end, worker.drive.clock() + attempt.timeout - TASK_GRACE) if attempt.timeout else end
 
 
 def _commit(worker: Worker, view: View, step: Step, command: Complete | Fail) -> Decision:
@@ -123,8 +137,10 @@ def _commit(worker: Worker, view: View, step: Step, command: Complete | Fail) ->
             )
         except PartsMoved:
             command, reuse = _fitted(worker, run, step, command, until), None
-        except Exception:
+        except Exception as error:
             receipt.end_doubt()
+            if may_pass(error):
+                raise Unavailable(f"nothing could be committed: {error}") from error
             raise
         else:
             if not outcome.changes:  # the run ended, or another generation drives it
@@ -158,9 +174,8 @@ def _attempt(worker: Worker, attempt: Attempt, view: View, step: Step) -> Comple
     """
     now = worker.drive.clock()
     if step.deadline is not None and now >= step.deadline:
-        late = Failure("began_late", "the attempt began after its deadline", retryable=True)
-        jitter = worker.drive.chance()
-        return Fail(step.step_id, step.fence, late, jitter, started_at=now, called=False)
+        late = Failure(BEGAN_LATE, "the attempt began after its deadline")
+        return not_called(worker.drive, step, late, now)
     watch = end_at_deadline(worker, step.deadline or worker.until)
     context = new_context(worker, attempt, view, step)
     planned = view.plan[attempt.plan_key]
@@ -230,22 +245,27 @@ class _Receipt:
     command: Complete | Fail
     down: bool = False
 
-    def put_down(self) -> None:
-        """Put the receipt on its effect row, once, if this attempt was the last to send."""
+    def put_down(self, until: float = 0.0) -> None:
+        """Put the receipt on its effect row, once, if this attempt was the last to send.
+
+        A busy table is waited for until a time (epoch seconds).
+        """
         command = self.command
         if self.down or isinstance(command, Fail) or not self.view.effects.get(command.step_id):
             return
         with suppress(Exception):  # what was in the way of the commit is what there is to tell
-            store, run_id = self.worker.drive.store, self.view.run.run_id
-            store.keep_receipt(run_id, command.step_id, command.fence, command.output)
+            drive, run_id = self.worker.drive, self.view.run.run_id
+            receipt = (run_id, command.step_id, command.fence, command.output)
+            keep_trying(drive, until, lambda: drive.store.keep_receipt(*receipt))
             self.down = True
 
     def end_doubt(self) -> None:
         """Put the receipt down and end the step with it, if this attempt was given up.
 
-        Nobody else comes back to it by himself: a person has been asked, or a probe is to ask.
+        Nobody else comes back to it by himself: a person has been asked, or a probe is to ask. So
+        a busy table is waited for as long as this process lives.
         """
-        self.put_down()
+        self.put_down(self.worker.until - OVERRUN)
         if not self.down:
             return
         drive, run_id = self.worker.drive, self.view.run.run_id

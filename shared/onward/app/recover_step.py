@@ -45,6 +45,9 @@ ended itself by then, or been killed."""
 
 NO_VERSION: Final = "Lambda.ResourceNotFoundException"
 
+UNCOMMITTED: Final = frozenset({"Contended", "Unavailable"})
+"""The attempt's tool was called, and our store was too busy for what came of it."""
+
 _ENDED_ITSELF: Final = f"exit status {OVERRAN}"
 _REQUEST: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
@@ -66,6 +69,7 @@ def recover_step(drive: Drive, event: dict[str, Any], until: float) -> Decision:
         called=cause not in NEVER_BEGAN and cause != NO_VERSION,
         gone=cause == NO_VERSION,
         frozen=cause == FROZEN,
+        costs=cause not in UNCOMMITTED,
         jitter=drive.chance(),
     )
     outcome = carry_out(drive, str(event["run_id"]), int(event["generation"]), command, until)

@@ -6,6 +6,8 @@ from typing import Final
 
 from botocore.exceptions import ClientError, ConnectionError, HTTPClientError  # noqa: A004
 
+from onward.domain.errors import Unavailable
+
 SERVER_ERROR: Final = 500
 
 UNANSWERED: Final = (HTTPClientError, ConnectionError)
@@ -30,9 +32,9 @@ _NO_CAPACITY: Final = frozenset(
 def may_pass(error: BaseException) -> bool:
     """Whether the same call may succeed later: throttled, unanswered, or the service's fault.
 
-    What was sent may have been carried out all the same.
+    What was sent may have been carried out all the same. So it is where a batch was left undone.
     """
     if isinstance(error, ClientError):
         status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
         return error.response["Error"]["Code"] in _NO_CAPACITY or status >= SERVER_ERROR
-    return isinstance(error, UNANSWERED)
+    return isinstance(error, (*UNANSWERED, Unavailable))

@@ -7,6 +7,7 @@ use case has a conditional write of its own behind it.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from aws_lambda_powertools.utilities.idempotency import (
@@ -20,6 +21,8 @@ from aws_lambda_powertools.utilities.idempotency.exceptions import (
     IdempotencyPersistenceLayerError,
 )
 
+from onward.aws.failures import may_pass
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -29,7 +32,7 @@ class InFlight(LookupError):
 
 
 class NoAnswer(LookupError):
-    """The layer cannot say; the use case may or may not have run."""
+    """The layer cannot say; the use case was not called by this invocation."""
 
 
 class Once:
@@ -60,14 +63,45 @@ class Once:
     def __call__(self, key: str, work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
         """Return what the work returned the first time; it must not be empty.
 
-        Raises InFlight, NoAnswer, or what the work raises.
+        Raises InFlight, NoAnswer, or what the work raises: once it was called, what it did
+        counts, whether or not the layer could write it down (the table may be throttled).
         """
+        called = _Called(work)
         try:
-            return self._call(request={"key": key}, work=work)
+            return self._call(request={"key": key}, work=called)
         except IdempotencyAlreadyInProgressError as error:
             raise InFlight(key) from error
         except (IdempotencyInconsistentStateError, IdempotencyPersistenceLayerError) as error:
+            if called.raised is not None:
+                raise called.raised from error
+            if called.answer is not None:
+                return called.answer
             raise NoAnswer(key) from error
+
+
+def table_is_busy(error: BaseException) -> bool:
+    """Whether there was no answer only because the layer's table was throttled or silent."""
+    cause = error.__cause__
+    while cause is not None and not may_pass(cause):
+        cause = cause.__cause__
+    return isinstance(error, NoAnswer) and cause is not None
+
+
+@dataclass(slots=True)
+class _Called:
+    """What a use case did when it was called, if it was."""
+
+    work: Callable[[], dict[str, Any]]
+    answer: dict[str, Any] | None = None
+    raised: Exception | None = None
+
+    def __call__(self) -> dict[str, Any]:
+        try:
+            self.answer = self.work()
+        except Exception as error:
+            self.raised = error
+            raise
+        return self.answer
 
 
 def _work(*, request: dict[str, str], work: Callable[[], dict[str, Any]]) -> dict[str, Any]:  # noqa: ARG001 - the layer reads it

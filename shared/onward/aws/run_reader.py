@@ -6,10 +6,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from onward.aws import codec, keys, plan_codec
+from onward.aws.batches import real_pauses
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
+    from onward.aws.batches import Pauses
     from onward.aws.codec import Item
     from onward.domain.effects import Effect
     from onward.domain.model import Event, PlannedStep, Run, Step
@@ -32,10 +34,11 @@ class Rows:
 class RunReader:
     """Reads the `runs` table, always consistently."""
 
-    def __init__(self, client: Any, table: str) -> None:
+    def __init__(self, client: Any, table: str, pauses: Callable[[], Pauses] = real_pauses) -> None:
         """Use a boto3 DynamoDB client and the name of the `runs` table."""
         self._client = client
         self._table = table
+        self._pauses = pauses
 
     def rows(
         self,
@@ -47,7 +50,7 @@ class RunReader:
         steps: Iterable[str] = (),
         effects: Iterable[str] = (),
     ) -> Rows:
-        """Return the named rows, 100 a service call.
+        """Return the named rows, 100 a service call; raises Unavailable for a table too busy.
 
         The reads are not one snapshot. A caller that reads the run row first and conditions
         its write on the row's `seq` is safe: rows read after it are at least as new.
@@ -133,16 +136,20 @@ class RunReader:
             request["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
 
     def _batch(self, pk: str, wanted: list[str]) -> Iterator[Item]:
+        pauses = self._pauses()
         for start in range(0, len(wanted), BATCH_KEYS):
             pending = [
                 {"pk": {"S": pk}, "sk": {"S": sk}} for sk in wanted[start : start + BATCH_KEYS]
             ]
-            while pending:
+            while True:
                 answer = self._client.batch_get_item(
                     RequestItems={self._table: {"Keys": pending, "ConsistentRead": True}}
                 )
                 yield from answer["Responses"].get(self._table, [])
                 pending = answer.get("UnprocessedKeys", {}).get(self._table, {}).get("Keys", [])
+                if not pending:
+                    break
+                pauses.pause("BatchGetItem")
 
 
 def _file(rows: Rows, encoded: Item) -> None:

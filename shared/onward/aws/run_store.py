@@ -8,6 +8,7 @@ from botocore.exceptions import ClientError
 
 from onward.aws import codec, keys, plan_codec
 from onward.aws.active_runs import active_keys
+from onward.aws.batches import real_pauses
 from onward.aws.codec import SCHEMA, Item, item
 from onward.aws.failures import UNANSWERED
 from onward.aws.incidents import incident_item
@@ -16,8 +17,9 @@ from onward.domain.errors import Conflict, StoreError
 from onward.domain.limits import TRANSACTION_ROWS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
+    from onward.aws.batches import Pauses
     from onward.domain.effects import Effect
     from onward.domain.model import Event, PlannedStep, Run, Step
     from onward.domain.protocol import Outcome
@@ -48,14 +50,21 @@ _THROTTLED: Final = frozenset(
 class RunStore(RunMarks):
     """Writes runs. Reading is `RunReader`'s."""
 
-    def __init__(self, client: Any, table: str, beside: Sequence[dict[str, Any]] = ()) -> None:
+    def __init__(
+        self,
+        client: Any,
+        table: str,
+        beside: Sequence[dict[str, Any]] = (),
+        pauses: Callable[[], Pauses] = real_pauses,
+    ) -> None:
         """Use a boto3 DynamoDB client and the name of the `runs` table."""
         super().__init__(client, table)
         self._beside = beside
+        self._pauses = pauses
 
     def beside(self, write: dict[str, Any]) -> RunStore:
         """Return a store whose commits each carry a write of another row, or are not made."""
-        return RunStore(self._client, self.table, [*self._beside, write])
+        return RunStore(self._client, self.table, [*self._beside, write], self._pauses)
 
     def commit(self, outcome: Outcome, commit_id: str) -> None:
         """Write an outcome as one transaction, or nothing of it; raises Conflict.
@@ -172,14 +181,19 @@ class RunStore(RunMarks):
         return None if row is None else str(row["commit"]["S"])
 
     def _write_ahead(self, rows: list[Item]) -> None:
+        """Write rows that nobody reads yet; raises Unavailable for a table too busy."""
+        pauses = self._pauses()
         for start in range(0, len(rows), BATCH_WRITES):
             batch = [
                 {"PutRequest": {"Item": row | {"schema": SCHEMA}}}
                 for row in rows[start : start + BATCH_WRITES]
             ]
-            while batch:
+            while True:
                 answer = self._client.batch_write_item(RequestItems={self.table: batch})
                 batch = answer.get("UnprocessedItems", {}).get(self.table, [])
+                if not batch:
+                    break
+                pauses.pause("BatchWriteItem")
 
     def _run_update(self, outcome: Outcome) -> dict[str, Any]:
         run = outcome.before

@@ -95,6 +95,9 @@ MAX_WAIT: Final = 86_400
 THROTTLED_REST: Final = 20
 """Seconds, twice as many at most, that a step rests whose attempt never reached its tool."""
 
+BEGAN_LATE: Final = "began_late"
+"""The code of an attempt that began after its deadline, which may be a worker's wrong clock."""
+
 MAX_FREEZES: Final = 3
 """Freezes of a step's workers in a row from which on each counts as a try: a tool that always
 stops its process would go on for ever."""

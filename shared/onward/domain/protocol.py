@@ -91,7 +91,8 @@ class Recover:
 
     `called` is false when it was never begun, for want of capacity (`jitter` as in Fail) or, if
     `gone`, because the version of the worker that its run is pinned to is no more. `frozen`: the
-    task's time was up and the process had not ended itself, as one that runs does.
+    task's time was up and the process had not ended itself, as one that runs does. `costs` is
+    false where the tool was called and a store of ours was in the way of the commit.
     """
 
     step_id: str
@@ -102,6 +103,7 @@ class Recover:
     called: bool = True
     gone: bool = False
     frozen: bool = False
+    costs: bool = True
     jitter: float = 0.0
     request: str | None = None
 

@@ -70,9 +70,9 @@ def fail(turn: Turn, command: Fail) -> Decision:
         _ask_later(turn, planned, step, command.failure)
         return next_move(turn, lane)
     charge(turn, command.usage)
-    step = turn.resumed(step, command.started_at)
     step = replace(step, usage=step.usage + command.usage)
     if command.called:
+        step = turn.resumed(step, command.started_at)
         step = replace(step, tries=step.tries + 1, freezes=0)
         failed(turn, planned, step, lane, bounded(command.failure), command.jitter)
     else:

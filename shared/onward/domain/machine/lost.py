@@ -42,7 +42,8 @@ def recover(turn: Turn, command: Recover) -> Decision:
         return next_move(turn, command.lane)
     if lost is not None:
         freezes = lost[0].freezes + 1 if command.frozen else 0
-        costs = command.called and (not command.frozen or freezes >= MAX_FREEZES)
+        blamed = command.called and command.costs
+        costs = blamed and (not command.frozen or freezes >= MAX_FREEZES)
         step = replace(lost[0], tries=lost[0].tries + costs, freezes=freezes)
         planned = turn.planned(step.plan_key)
         dead = dead and ledger.is_over(turn, planned, step, command.request)
