@@ -34,6 +34,7 @@ def go_on(sim: Simulation) -> bool:
 
 def finish(sim: Simulation) -> None:
     """Left alone, but for an operator who answers and resumes, a run comes to its end."""
+    sim.ahead = sim.asks_ahead = 0.0
     resumes = RESUMES
     for _ in range(MOVES):
         if sim.run.status is RunStatus.SUCCEEDED:

@@ -42,6 +42,8 @@ class Simulation:
 
     `late`: requests that nobody waits for land at their last moment; else they are lost.
     `token` is that of a driver that sleeps; `deaf` a signal that is still to be given.
+    `ahead` and `asks_ahead`: by how many seconds the clocks of deciders, or of workers that probe,
+    are wrong. Of the two one is right, and so is that of a worker that sends.
     """
 
     def __init__(self, store: MemoryStore, *, late: bool) -> None:
@@ -55,6 +57,13 @@ class Simulation:
         self.receiver = Receiver()
         self.token: str | None = None
         self.deaf = False
+        self.ahead = 0.0
+        self.asks_ahead = 0.0
+
+    @property
+    def decider(self) -> float:
+        """The clock of whoever decides for the driver: settle, park, recover and the patrol."""
+        return self.now + self.ahead
 
     @property
     def run(self) -> Run:
@@ -94,11 +103,15 @@ class Simulation:
         if process.request is not None:
             process.request.left_alone(at)
 
-    def send(self, command: Command, execution: Execution) -> Decision:
-        """Carry a command out; an old generation's changes nothing and is told to stop."""
+    def send(self, command: Command, execution: Execution, at: float | None = None) -> Decision:
+        """Carry a command out; an old generation's changes nothing and is told to stop.
+
+        `at` is what the clock of whoever decides says; without, the driver's.
+        """
         run = self.run
         stale = execution.generation != run.generation or run.status.ended
-        outcome = self.store.carry_out(command, execution.generation, self.now)
+        clock = self.decider if at is None else at
+        outcome = self.store.carry_out(command, execution.generation, clock)
         if stale:
             assert outcome.decision.do is Do.STOP
             assert self.run is run
@@ -127,7 +140,7 @@ class Simulation:
     def park(self) -> None:
         """Sleep, if the decision to wait still stands; else go on at once."""
         generation = self.execution.generation
-        outcome = self.store.decided(Settle(), generation, self.now)
+        outcome = self.store.decided(Settle(), generation, self.decider)
         if outcome.decision.do is not Do.WAIT or outcome.changes:
             self.execution.at = At.SETTLE
             return
@@ -185,13 +198,15 @@ class Simulation:
         ours = [p for p in self.processes if p.decision is decision]
         for process in ours if dead else []:
             self.gone(process, self.now)
-        outcome = self.store.decided(command, self.execution.generation, self.now)
+        # Of a death that is noticed by a clock that is behind nothing else tells the time.
+        clock = max(self.now, self.decider) if dead else self.decider
+        outcome = self.store.decided(command, self.execution.generation, clock)
         for process in ours if sends and not dead else []:
             process.send(self)
         try:
             self.store.commit(outcome)
         except Conflict:
-            return self.send(command, self.execution)
+            return self.send(command, self.execution, clock)
         self.check(outcome.decision)
         return outcome.decision
 

@@ -39,6 +39,7 @@ PROFILES = {
     for name, examples, steps in (("onward", 150, 50), ("thorough", 3_000, 100))
 }
 GIVEN_UP = {StepStatus.FAILED, StepStatus.SKIPPED, StepStatus.CANCELLED}
+AHEAD = 300.0
 TROUBLES = [
     "loses a reply",
     "is woken early",
@@ -62,11 +63,20 @@ class DriverAndWorkers(RuleBasedStateMachine):
         tokens=st.sampled_from([None, None, None, 50]),
         late=st.booleans(),
         moves=st.integers(0, 2),
+        clocks=st.sampled_from([(0, 0), (0, 0), (AHEAD, 0), (-AHEAD, 0), (0, AHEAD)]),
     )
-    def submit(self, plan: CompiledPlan, late: bool, moves: int, **limits: Any) -> None:
+    def submit(
+        self,
+        plan: CompiledPlan,
+        late: bool,
+        moves: int,
+        clocks: tuple[float, float],
+        **limits: Any,
+    ) -> None:
         deadline, retries, tokens = limits["deadline"], limits["retries"], limits["tokens"]
         store = store_of(plan, LISTS, deadline_seconds=deadline, retries=retries, tokens=tokens)
         self.sim = Simulation(store, late=late)
+        self.sim.ahead, self.sim.asks_ahead = clocks
         for _ in range(moves):
             go_on(self.sim)
 

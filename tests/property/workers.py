@@ -82,6 +82,8 @@ class Process:
         if not self.policy.writes or self.marked or self.applied:
             return True
         step_id, fence = self.decision.step_id, self.decision.fence
+        if self.too_early(sim):
+            return False
         if not self._doubtful(sim):
             self.marked = sim.store.mark_sent(step_id, fence, sim.now)
         elif sim.receiver.effects[step_id]:
@@ -89,6 +91,11 @@ class Process:
         else:
             self.marked = sim.store.mark_resent(step_id, fence, sim.now)
         return self.marked or self.applied
+
+    def too_early(self, sim: Simulation) -> bool:
+        """Whether it is to ask, and cannot know yet by its own clock."""
+        quiet = sim.store.effects[self.decision.step_id].quiet_at if self.policy.writes else None
+        return self._doubtful(sim) and sim.now + sim.asks_ahead < (quiet or 0.0)
 
     def send(self, sim: Simulation) -> bool:
         """Send the write, if it may be sent and the probe did not find it."""
@@ -158,9 +165,13 @@ class Process:
         assert not (moved and outcome.changes)
         self.answer(sim, outcome.decision)
 
-    def carry_out(self, sim: Simulation, result: str, jitter: float) -> Command | None:
+    def carry_out(  # noqa: PLR0911 - a line an end
+        self, sim: Simulation, result: str, jitter: float
+    ) -> Command | None:
         """Run the tool and return what there is to commit; None: nothing can be said."""
         step_id, fence = self.decision.step_id, self.decision.fence
+        if not self.applied and self.too_early(sim):
+            return Fail(step_id, fence, FAILURES["unknown"], jitter, called=False)
         if result not in {"ok", UNKEPT} and not self.applied and not self._landed:
             if result == "unknown" and not self._doubtful(sim) and not self.send(sim):
                 return None
@@ -185,7 +196,7 @@ class Process:
         """Commit under the attempt's fence; a closed attempt changes nothing (G5)."""
         run, steps = sim.run, dict(sim.store.steps)
         try:
-            decision = sim.send(command, self.execution)
+            decision = sim.send(command, self.execution, sim.now)
         except AttemptClosed:
             assert sim.run is run
             assert sim.store.steps == steps

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from onward.domain.limits import MAX_CHILDREN, MAX_FANS, MAX_WAITING, TASK_GRACE
+from onward.domain.limits import MAX_CHILDREN, MAX_FANS, MAX_WAITING, SHORT_DELAY, TASK_GRACE
 from onward.domain.machine import ledger
 from onward.domain.machine.finish import accept, ask, bounded, close_fan, fail_step, skip_step
 from onward.domain.model import (
@@ -273,7 +273,8 @@ def _tell_started(turn: Turn, planned: PlannedStep, step: Step) -> None:
 def run_attempt(turn: Turn, step: Step, lane: int) -> Decision:
     """Tell the driver to run an open attempt, after its delay if it has one."""
     planned = turn.planned(step.plan_key)
-    delay = max(0.0, (step.not_before or 0.0) - turn.now)
+    # Bounded: not before may have been said by another clock than this one.
+    delay = min(SHORT_DELAY, max(0.0, (step.not_before or 0.0) - turn.now))
     return Decision(
         run_id=turn.run.run_id,
         generation=turn.run.generation,

@@ -150,7 +150,8 @@ class Turn:
         """Close the run's interruption: another execution drives it."""
         if self.run.lost is not None:
             self._whole = self.run.lost
-            self._incidents.append(Incident(self.run.lost, self.now))
+            resumed_at = max(self.run.lost.at, self.now)  # clocks differ
+            self._incidents.append(Incident(self.run.lost, resumed_at))
             self.set(lost=None)
 
     def outcome(self, decision: Decision) -> Outcome:
