@@ -12,7 +12,7 @@ define venv
 	@$(PYTHON) infra/local/make_venv.py $(1)
 endef
 
-.PHONY: setup demo drill chaos test check bench up down lock
+.PHONY: audit sbom setup demo drill chaos test check bench up down lock
 
 setup:
 	$(call venv,requirements-dev.lock)
@@ -50,6 +50,20 @@ check: setup
 test: check
 	@$(BIN)/pytest -n 2 --dist loadfile
 
+# Known vulnerabilities of what the locks install; fails on findings only, and says so where no
+# database can be reached. `make sbom` writes what is installed, as CycloneDX, to sbom/.
+AUDIT_LOCK := requirements-audit.lock
+.venv-audit/ready: $(AUDIT_LOCK) | setup
+	@$(BIN)/uv venv --quiet --clear --python $(BIN)/python .venv-audit
+	@$(BIN)/uv pip install --quiet --python .venv-audit --require-hashes -r $(AUDIT_LOCK)
+	@touch $@
+
+audit: .venv-audit/ready
+	@$(BIN)/python -m infra.local.audit scan
+
+sbom: .venv-audit/ready
+	@$(BIN)/python -m infra.local.audit sbom
+
 bench: setup
 	@$(BIN)/python -m infra.local.bench
 
@@ -60,4 +74,5 @@ lock: setup
 	@$(COMPILE) pyproject.toml -o requirements.lock
 	@$(COMPILE) -c requirements.lock --group dev pyproject.toml -o requirements-dev.lock
 	@$(COMPILE) --group setup -o requirements-uv.lock
+	@$(COMPILE) --group audit -o $(AUDIT_LOCK)
 	@$(RESOLVE) --no-header --no-annotate --python-version 3.13 -c requirements.lock infra/layer.in -o infra/layer.lock

@@ -8,8 +8,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 RUNTIME, DEVELOPMENT, UV = "requirements.lock", "requirements-dev.lock", "requirements-uv.lock"
-LAYER = "infra/layer.lock"
-LOCKS = [RUNTIME, DEVELOPMENT, UV, LAYER]
+LAYER, AUDIT = "infra/layer.lock", "requirements-audit.lock"
+LOCKS = [RUNTIME, DEVELOPMENT, UV, LAYER, AUDIT]
 PIN = re.compile(r"^([a-z0-9._-]+)(?:\[[^\]]*\])?==(\S+)", re.MULTILINE | re.IGNORECASE)
 
 
