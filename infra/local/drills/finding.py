@@ -78,8 +78,7 @@ class Watched:
     def seen(self) -> str:
         """What the client saw, in words."""
         told = [f"{kind} ×{self.kinds[kind]}" for kind in _TOLD if self.kinds[kind]]
-        last = self.events[-1]["type"].removeprefix(NAMESPACE) if self.events else "nothing"
-        return ", ".join([f"{len(self.events)} events", *told, f"then {last}"])
+        return ", ".join([f"{len(self.events)} events", *told, f"then {self.last}"])
 
     def of(self, kind: str, step_id: str | None = None) -> list[Event]:
         """Return the events of a type, of one step or of all."""
@@ -90,8 +89,13 @@ class Watched:
         ]
 
     def attempts(self, step_id: str) -> int:
-        """Return how many attempts the snapshot shows for a step."""
-        return next(s["attempts"] for s in self.run["steps"] if s["id"] == step_id)
+        """Return how many attempts the snapshot shows for a step; none for one it does not have."""
+        return next((s["attempts"] for s in self.run["steps"] if s["id"] == step_id), 0)
+
+    @property
+    def last(self) -> str:
+        """The type of the last event that the client saw."""
+        return self.events[-1]["type"].removeprefix(NAMESPACE) if self.events else "nothing"
 
 
 def faults_of(watched: Watched, effects: dict[str, int], status: str = "succeeded") -> list[str]:

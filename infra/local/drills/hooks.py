@@ -69,15 +69,16 @@ def synced(stage: Stage, refund: Refund) -> bool:
 
 
 def alarm(stage: Stage, output: str) -> str:
-    """Return the state of the alarm on a dead-letter queue."""
+    """Return the state of the alarm on a dead-letter queue; MISSING where there is none."""
     queue = stage.stack.outputs[output].rsplit("/", 1)[-1]
     pages = client("cloudwatch", stage.stack).get_paginator("describe_alarms").paginate()
-    return next(
+    found = (
         str(each["StateValue"])
         for page in pages
         for each in page["MetricAlarms"]
         if any(dimension["Value"] == queue for dimension in each.get("Dimensions", []))
     )
+    return next(found, "MISSING")
 
 
 def strange(subscriber: Subscriber) -> list[str]:

@@ -10,7 +10,7 @@ from infra.local.drills.finding import claims
 from infra.local.drills.stage import moment
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from infra.local.drills.finding import Finding, Watched
     from infra.local.drills.stage import Stage
@@ -47,15 +47,16 @@ def _read(stage: Stage) -> Finding:
             break
     broken = claims(
         [
-            (watched.attempts("decide") == 2, "decide took more than two attempts"),
+            (watched.attempts("decide") == 2, f"decide took {watched.attempts('decide')} attempts"),
             (_others_once(watched, "decide"), "a step that was finished ran again"),
+            (bool(times), "no attempt came after the one that died"),
             (
-                stage.quick or median(times) <= MEDIAN_SECONDS,
-                f"resumed after {median(times):.2f} s",
+                stage.quick or not times or median(times) <= MEDIAN_SECONDS,
+                f"resumed after {in_words(times)}",
             ),
         ]
     )
-    note = f"next attempt after {median(times):.2f} s ({len(times)}; {max(times):.2f} at most)"
+    note = f"next attempt after {in_words(times)}"
     return stage.judge(NAME, "read", watched, broken, [note])
 
 
@@ -63,6 +64,13 @@ def gaps(watched: Watched, step_id: str) -> list[float]:
     """Return seconds between the attempts of a step that rehearses: each says when it begins."""
     starts = [moment(event) for event in watched.of("step.progress", step_id)]
     return [later - earlier for earlier, later in pairwise(starts)]
+
+
+def in_words(times: Sequence[float]) -> str:
+    """Return median, count and maximum of times in seconds."""
+    if not times:
+        return "an unknown time"
+    return f"{median(times):.2f} s ({len(times)}; {max(times):.2f} at most)"
 
 
 def resumed(watched: Watched) -> str:

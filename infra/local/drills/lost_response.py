@@ -84,7 +84,12 @@ def _by_hand(stage: Stage, name: str, outcome: str, refund: Refund) -> Finding:
     stopped = stage.follow(refund, lambda event: event["type"] == ASKS)
     paused = stage.onward.get(refund.run_id)
     counts = stage.outside.counts(refund.order_id).get("book", {})
-    doubt = next(row for row in _ledger(stage, refund) if row["step_id"] == "book")
+    doubt = next((row for row in _ledger(stage, refund) if row["step_id"] == "book"), None)
+    if stopped is None or doubt is None:
+        silent = [
+            "the run did not stop to ask" if stopped is None else "the ledger has no such write"
+        ]
+        return stage.judge(NAME, name, stage.watched(refund), silent)
     receipt = stage.outside.receipt(doubt["key"])
     _resolve(stage, refund, outcome, receipt)
     watched = stage.finish(refund)
@@ -92,7 +97,6 @@ def _by_hand(stage: Stage, name: str, outcome: str, refund: Refund) -> Finding:
     before = order.index("reconciled") if "reconciled" in order else 0
     broken = claims(
         [
-            (stopped is not None, "the run did not stop to ask"),
             (paused["status"] == "needs_reconciliation", f"it was {paused['status']} meanwhile"),
             (doubt["state"] == "unknown", f"the ledger called it {doubt['state']}"),
             ((receipt is not None) == (outcome == "applied"), "the outside says otherwise"),

@@ -117,8 +117,7 @@ def _ahead(stage: Stage) -> Finding:
     )
     note = f"its id was {halted.at + _BEYOND}, the log ended at {halted.at}"
     found = stage.judge(NAME, "ahead", watched, broken, [note])
-    end = watched.events[-1]["type"].removeprefix("onward.")
-    seen = f"a snapshot of event {state['as_of_seq']}, {len(numbers)} events, then {end}"
+    seen = f"a snapshot of event {state['as_of_seq']}, {len(numbers)} events, then {watched.last}"
     return replace(found, seen=seen)
 
 

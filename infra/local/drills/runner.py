@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import time
+import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -52,8 +53,9 @@ DRILLS: Final[dict[str, Callable[[Stage], Iterator[Finding]]]] = {
 def run(stack: Stack, names: Sequence[str], *, quick: bool = False) -> Iterator[Finding]:
     """Run drills on a stack that allows them, and yield what each case found out.
 
-    A drill that could not be carried out is a finding too, a broken one. `quick` leaves
-    repetitions out. The receiver's ledger is kept in the stack's state directory.
+    A drill that could not be carried out is a finding too, a broken one, whatever was in its way:
+    a guarantee that breaks shows things that no drill expects. `quick` leaves repetitions out.
+    The receiver's ledger is kept in the stack's state directory.
     """
     folder = Path(stack.state_dir) / "drills"
     folder.mkdir(exist_ok=True)
@@ -65,8 +67,17 @@ def run(stack: Stack, names: Sequence[str], *, quick: bool = False) -> Iterator[
         for name in names:
             try:
                 yield from DRILLS[name](stage)
-            except (Overdue, ClientError) as error:
-                yield Finding(name, "", "unknown", 0, "", (str(error),))
+            except Exception as error:  # noqa: BLE001 - told, and the drills behind it are run
+                yield Finding(name, "", "unknown", 0, "", (in_the_way(error),))
+
+
+def in_the_way(error: Exception) -> str:
+    """Say what a drill met: what it waited for in vain, or what it could make nothing of."""
+    if isinstance(error, Overdue | ClientError):
+        return str(error)
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    place = f"{Path(frame.filename).name}:{frame.lineno}"
+    return f"it could not be carried out: {type(error).__name__}: {error} ({place})"
 
 
 def _ledger(folder: Path) -> Path:
