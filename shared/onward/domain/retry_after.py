@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from email.utils import parsedate_to_datetime
 from typing import Final
 
 _SECONDS: Final = re.compile(r"[0-9]{1,9}(\.[0-9]{0,9})?", re.ASCII)
@@ -23,6 +22,8 @@ def retry_after(header: str, now: float, longest: float) -> float:
         return min(longest, float(text))
     if _MANY.fullmatch(text):
         return longest
+    from email.utils import parsedate_to_datetime  # a cold start seldom meets a date
+
     try:
         return min(longest, max(0.0, parsedate_to_datetime(text).timestamp() - now))
     except (ValueError, TypeError, OverflowError, IndexError):
