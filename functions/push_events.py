@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from onward.app.carry_out import COMMIT_MARGIN
 from onward.app.close_sockets import close_sockets
-from onward.app.push_events import MAX_RECEIVES, push_events
+from onward.app.push_events import push_events
 from onward.compose import live_queue, until
 from onward.compose_live import clock, key_sockets, live, sockets
 from onward.observability import log
@@ -15,7 +15,10 @@ from onward.observability import log
 if TYPE_CHECKING:
     from aws_lambda_powertools.utilities.typing import LambdaContext
 
+NAME = "push_events"
 AGAIN_SECONDS = 2
+HELD_SECONDS = 5
+"""How long the sockets of a run wait at most when the process that pushes to them dies."""
 
 
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
@@ -26,25 +29,24 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     (record,) = event["Records"]
     body = json.loads(record["body"])
     receives = int(record["attributes"]["ApproximateReceiveCount"])
-    end, last = until(context) - COMMIT_MARGIN, receives >= MAX_RECEIVES
+    end, queue, handle = until(context) - COMMIT_MARGIN, live_queue(NAME), record["receiptHandle"]
     about = {name: body[name] for name in ("run_id", "key_id") if name in body}
     with log(context, **about, receives=receives) as line:
         try:
             if "key_id" in body:
                 line.append_keys(closed=_close(body["tenant"], body["key_id"]))
             else:
-                run_id, after = body["run_id"], body.get("after")
-                count = push_events(live(), run_id, end, last=last, after=after)
+                run_id, after, hops = body["run_id"], body.get("after"), body.get("hops", 0)
+                with queue.held(handle, HELD_SECONDS):
+                    count = push_events(live(), run_id, end, after=after, hops=hops)
                 line.append_keys(subscribers=count)
         except Exception:  # noqa: BLE001 - tried again, and kept in the DLQ in the end
             line.exception("push failed")
-            # Its group waits for it, by default as long as six times the time-out.
-            live_queue("push_events").show_again(record["receiptHandle"], AGAIN_SECONDS)
+            queue.show_again(handle, AGAIN_SECONDS)
             return {"batchItemFailures": [{"itemIdentifier": record["messageId"]}]}
         return {"batchItemFailures": []}
 
 
 def _close(tenant: str, key_id: str) -> int:
     """Close the sockets of a key that was revoked."""
-    name = "push_events"
-    return close_sockets(key_sockets(name), sockets(name).hang_up, tenant, key_id, clock())
+    return close_sockets(key_sockets(NAME), sockets(NAME).hang_up, tenant, key_id, clock())

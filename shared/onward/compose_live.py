@@ -83,6 +83,7 @@ def live() -> Live:
     from onward.app.push_events import Live
     from onward.aws.deliveries import Deliveries
     from onward.aws.endpoints import Endpoints
+    from onward.aws.failed_posts import FailedPosts
 
     held, dynamodb = settings("push_events"), client("dynamodb")
     endpoints = Endpoints(dynamodb, held.runs_table)
@@ -93,8 +94,9 @@ def live() -> Live:
         cursors=cursors("push_events"),
         post=sockets("push_events").post,
         hang_up=sockets("push_events").hang_up,
-        again=lambda run_id: live_queue("push_events").send_ordered(
-            [live_wake_up(run_id, uuid4().hex)]
+        failed=FailedPosts(dynamodb, held.cursors_table).count,
+        again=lambda wake: live_queue("push_events").send_ordered(
+            [live_wake_up(wake.run_id, uuid4().hex, hops=wake.hops)]
         ),
         sync=lambda run: our_books(endpoints, deliveries, run),
         admits=door("push_events").remembering(),

@@ -13,10 +13,11 @@ from onward.app.answer_socket import Desk, Socket, answer_socket, open_socket
 from onward.app.close_sockets import close_sockets
 from onward.app.keys import Doorkeeper
 from onward.app.push_events import Live, push_events
-from onward.app.wake_live import live_wake_up
+from onward.app.wake_live import PassedOn, live_wake_up
 from onward.aws.api_keys import ApiKeys
 from onward.aws.blobs import Blobs
 from onward.aws.cursors import Cursors
+from onward.aws.failed_posts import FailedPosts
 from onward.aws.key_sockets import KeySockets
 from onward.aws.queues import Queue
 from onward.aws.run_reader import RunReader
@@ -41,7 +42,6 @@ class Sockets:
     keys: dict[str, str] = field(default_factory=dict)
     before_post: Callable[[str], object] = lambda _connection: None
     until: float = 9e9
-    last: bool = False
     before_again: Callable[[], object] = lambda: None
     remembered: set[str] = field(default_factory=set)
     ids: itertools.count[int] = field(default_factory=itertools.count)
@@ -72,6 +72,7 @@ class Sockets:
             cursors=self.cursors,
             post=self.post,
             hang_up=self.hang_up,
+            failed=FailedPosts(self.dynamodb, CURSORS).count,
             again=self._again,
             sync=lambda _run: SyncStatus.NOT_APPLICABLE,
             admits=self.door.remembering(),
@@ -139,12 +140,13 @@ class Sockets:
         else:
             self._push(**body)
 
-    def _push(self, run_id: str, after: int | None = None) -> None:
-        push_events(self.live, run_id, self.until, last=self.last, after=after)
+    def _push(self, run_id: str, after: int | None = None, hops: int = 0) -> None:
+        push_events(self.live, run_id, self.until, after=after, hops=hops)
 
-    def _again(self, run_id: str) -> None:
+    def _again(self, wake: PassedOn) -> None:
         self.before_again()
-        self.queue.send_ordered([live_wake_up(run_id, f"again-{next(self.ids)}")])
+        once = f"again-{next(self.ids)}"
+        self.queue.send_ordered([live_wake_up(wake.run_id, once, hops=wake.hops)])
 
     def _receive(self) -> Any:
         names = ["MessageDeduplicationId"]

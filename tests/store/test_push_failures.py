@@ -7,9 +7,12 @@ from typing import Any
 
 import pytest
 from botocore.exceptions import ConnectionClosedError
-from onward.app.push_events import PAGE, PushIncomplete
+from onward.app.push_events import FAILED_POSTS, PAGE, PushIncomplete, push_events
 from onward.app.service import Service
+from onward.app.wake_live import PassedOn, live_wake_up
 from onward.aws.cursors import Cursors
+from onward.aws.queues import Queue
+from onward.domain.delivery import SPARE_HOPS
 from onward.domain.model import Payload
 from onward.domain.protocol import Begin, Complete
 
@@ -109,20 +112,73 @@ def test_a_failure_of_one_socket_is_told_after_the_others_were_served(
     assert ([], [1, 2, 3], [1, 2, 3]) == tuple(map(sockets.seqs, "abc"))
 
 
-def test_in_the_last_try_a_socket_that_takes_nothing_is_hung_up_on(
+def test_a_socket_whose_posts_fail_five_times_in_a_row_is_hung_up_on(
     sockets: Sockets, made: Journey
 ) -> None:
     """Its client comes back for what it lacks; nothing of it ends among the dead letters."""
     for connection in "ab":
         sockets.say(connection, "subscribe")
-    sockets.before_post = _refuse("a", times=9)
-    sockets.last = True
+    sockets.before_post = _refuse("a", times=99)
+    for _ in range(FAILED_POSTS - 1):
+        with pytest.raises(PushIncomplete):
+            sockets.work()
+    assert set() == sockets.closed
 
     assert 2 == sockets.work()
 
     assert {"a"} == sockets.closed
     assert sockets.cursors.subscription("a", RUN_ID) is None
     assert [1, 2, 3] == sockets.seqs("b")
+
+
+def test_a_frame_that_arrives_or_a_new_subscription_forgets_failed_posts(
+    sockets: Sockets, made: Journey
+) -> None:
+    """Five are five in a row, of one subscription, however often its wake-up was handed out."""
+    sockets.say("a", "subscribe")
+    for _ in range(2):
+        sockets.before_post = _refuse("a", times=FAILED_POSTS - 1)
+        for _ in range(FAILED_POSTS - 1):
+            with pytest.raises(PushIncomplete):
+                sockets.work()
+        sockets.work()
+        sockets.say("a", "subscribe", last_event_id=1)
+
+    assert set() == sockets.closed
+    sockets.work()
+    assert [1, 2, 3, 2, 3, 2, 3] == sockets.seqs("a")
+
+
+def test_a_chain_of_pushes_that_gets_nowhere_ends(sockets: Sockets, made: Journey) -> None:
+    """The message that woke it comes again by itself, and is among the dead letters in the end."""
+    sockets.say("a", "subscribe")
+    passed: list[PassedOn] = []
+    live = replace(sockets.live, again=passed.append)
+    most = SPARE_HOPS + (made.run.seq + 1)
+
+    push_events(live, RUN_ID, sockets.time.now, hops=most)
+    with pytest.raises(PushIncomplete, match="in a row"):
+        push_events(live, RUN_ID, sockets.time.now, hops=most + 1)
+
+    assert [PassedOn(RUN_ID, most + 1)] == passed
+
+
+def test_a_pusher_that_dies_holds_its_run_up_for_seconds(sockets: Sockets, made: Journey) -> None:
+    """While it lives the message is its own; then it is handed out, whatever the queue says."""
+    url = sockets.sqs.create_queue(
+        QueueName="held.fifo", Attributes={"FifoQueue": "true", "VisibilityTimeout": "60"}
+    )["QueueUrl"]
+    queue = Queue(sockets.sqs, url)
+    queue.send_ordered([live_wake_up(RUN_ID, "once")])
+
+    def receive(wait: int) -> Any:
+        answer = sockets.sqs.receive_message(QueueUrl=url, WaitTimeSeconds=wait)
+        return next(iter(answer.get("Messages", [])), None)
+
+    handle = receive(0)["ReceiptHandle"]
+    with queue.held(handle, 2):
+        assert receive(3) is None
+    assert receive(4) is not None
 
 
 def test_a_move_whose_reply_is_lost_does_not_end_a_catch_up(

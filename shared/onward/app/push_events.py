@@ -18,9 +18,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from onward.app.read_run import is_expired, read_run
 from onward.app.replay_events import cloud_event, read_log
+from onward.app.wake_live import PassedOn
 from onward.aws.codec import iso
 from onward.aws.failures import may_pass
 from onward.aws.sockets import SocketGone, fits, frame
+from onward.domain.delivery import SPARE_HOPS
 from onward.domain.errors import CursorExpired, OnwardError
 
 if TYPE_CHECKING:
@@ -35,8 +37,8 @@ if TYPE_CHECKING:
 PAGE: Final = 25
 """Events between two writes of a cursor: what a process that dies may send a second time."""
 
-MAX_RECEIVES: Final = 5
-"""Tries of one wake-up, as its queue counts them; the template says the same."""
+FAILED_POSTS: Final = 5
+"""Posts to a socket in a row that fail, counted on its subscription; then it is hung up on."""
 
 _AT_ONCE: Final = 8
 """Sockets that are posted to at the same time."""
@@ -64,22 +66,24 @@ class Live:
     cursors: Cursors
     post: Callable[[str, str], None]
     hang_up: Callable[[str], object]
-    again: Callable[[str], None]
+    failed: Callable[[Subscription], int]
+    again: Callable[[PassedOn], None]
     sync: Callable[[Run], SyncStatus]
     admits: Callable[[str, str], bool]
     clock: Callable[[], float]
 
 
 def push_events(
-    live: Live, run_id: str, until: float, *, last: bool = False, after: int | None = None
+    live: Live, run_id: str, until: float, *, after: int | None = None, hops: int = 0
 ) -> int:
     """Send every subscriber of a run what it lacks until a time; return how many there are.
 
     Cursors are read before the log, so a log that looks shorter than a cursor says is shorter.
     The run's row is read meanwhile, and again where a position is beyond it; so are the events
     behind `after`, which are there already whenever somebody stands at that position. What does
-    not fit into the time is left to another wake-up, and takes no try off this one. In its last
-    try, sockets that take nothing are hung up on: their clients come back for the rest.
+    not fit into the time is left to another wake-up, and takes no try off this one: a chain of
+    `hops` so far, each of which sends somebody a frame, so that the log bounds it. Sockets that
+    take nothing are hung up on in the end: their clients come back for the rest.
 
     Raises PushIncomplete, or what is no passing failure, after all others were served.
     """
@@ -94,7 +98,7 @@ def push_events(
         if after is not None and ahead is not None:
             log.expect(after, ahead.result())
         mine = [sub for sub in listening if sub.tenant == run.tenant and _may_hear(live, sub)]
-        outcomes = list(pool.map(lambda sub: _reached(live, log, sub, until, last=last), mine))
+        outcomes = list(pool.map(lambda sub: _reached(live, log, sub, until), mine))
     missed = [error for error in outcomes if error is not None and not isinstance(error, _Late)]
     for error in missed:
         if not may_pass(error):
@@ -102,7 +106,9 @@ def push_events(
     if missed:
         raise PushIncomplete(f"{len(missed)} of {len(mine)} sockets of {run_id} still wait")
     if any(outcomes):
-        live.again(run_id)
+        if hops > SPARE_HOPS + (run.seq + 1) * len(mine):
+            raise PushIncomplete(f"{hops} wake-ups in a row did not bring {run_id} to its end")
+        live.again(PassedOn(run_id, hops + 1))
     return len(mine)
 
 
@@ -172,12 +178,10 @@ class _Log:
         return _Piece(((at, text),), more=True)
 
 
-def _reached(
-    live: Live, log: _Log, sub: Subscription, until: float, *, last: bool
-) -> Exception | None:
+def _reached(live: Live, log: _Log, sub: Subscription, until: float) -> Exception | None:
     """Bring one subscription up to date; return why it is not. No socket holds up another."""
     try:
-        while (further := _page(live, log, sub, until, last=last)) is not None:
+        while (further := _page(live, log, sub, until)) is not None:
             sub = further
     except SocketGone:
         live.cursors.drop(sub)
@@ -186,9 +190,7 @@ def _reached(
     return None
 
 
-def _page(
-    live: Live, log: _Log, sub: Subscription, until: float, *, last: bool
-) -> Subscription | None:
+def _page(live: Live, log: _Log, sub: Subscription, until: float) -> Subscription | None:
     """Send a page and move the cursor over what was sent; None when there is no more to send."""
     piece = log.after(sub.at)
     frames = piece.frames if sub.told else ((sub.at, _greeting(log.run, sub)), *piece.frames)
@@ -210,7 +212,7 @@ def _page(
         return None
     if failure is None:
         return sent if piece.more else None
-    if last and not isinstance(failure, _Late):
+    if not isinstance(failure, _Late) and live.failed(sub) >= FAILED_POSTS:
         live.hang_up(sub.connection)
         raise SocketGone(sub.connection) from failure
     raise failure

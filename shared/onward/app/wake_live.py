@@ -21,14 +21,23 @@ if TYPE_CHECKING:
     from onward.domain.model import Run
 
 
-def live_wake_up(run_id: str, once: str, after: int | None = None) -> Message:
+@dataclass(frozen=True, slots=True)
+class PassedOn:
+    """What one push leaves to another; `hops` counts how often that was done in a row."""
+
+    run_id: str
+    hops: int
+
+
+def live_wake_up(run_id: str, once: str, after: int | None = None, hops: int = 0) -> Message:
     """Return a wake-up; those of one run are handled one after the other.
 
     `after` is where sockets that are up to date stand: the pusher may read on from there before
     it knows who listens.
     """
     hint = {} if after is None else {"after": after}
-    return Message({"run_id": run_id, **hint}, run_id, once)
+    passed = {"hops": hops} if hops else {}
+    return Message({"run_id": run_id, **hint, **passed}, run_id, once)
 
 
 def closing(tenant: str, key_id: str, once: str) -> Message:

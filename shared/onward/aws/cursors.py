@@ -74,7 +74,7 @@ class Cursors:
         key = _key(f"CONN#{connection}", _CONNECTION)
         answer = self._client.delete_item(TableName=self._table, Key=key, ReturnValues="ALL_OLD")
         for run_id in _runs(answer.get("Attributes", {})):
-            self._client.delete_item(TableName=self._table, Key=_place(run_id, connection))
+            self._client.delete_item(TableName=self._table, Key=place(run_id, connection))
 
     def runs(self, connection: str) -> list[str]:
         """Return the runs that a socket listens to."""
@@ -89,7 +89,7 @@ class Cursors:
         named = asdict(wanted)
         row = codec.item({name: named[name] for name in named.keys() - {"run_id", "connection"}})
         stored = self._put(
-            _place(wanted.run_id, wanted.connection) | row,
+            place(wanted.run_id, wanted.connection) | row,
             ConditionExpression=(
                 "attribute_not_exists(asked_at) OR asked_at < :a OR (asked_at = :a AND #at >= :at)"
             ),
@@ -140,7 +140,7 @@ class Cursors:
 
     def subscription(self, connection: str, run_id: str) -> Subscription | None:
         """Return what a socket asked for."""
-        row = self._get(_place(run_id, connection))
+        row = self._get(place(run_id, connection))
         return None if row is None else _read(row)
 
     def subscriptions(self, run_id: str, now: float) -> list[Subscription]:
@@ -172,8 +172,8 @@ class Cursors:
         try:
             self._client.update_item(
                 TableName=self._table,
-                Key=_place(seen.run_id, seen.connection),
-                UpdateExpression="SET #at = :to, told = :told",
+                Key=place(seen.run_id, seen.connection),
+                UpdateExpression="SET #at = :to, told = :told REMOVE failed_posts",
                 ConditionExpression="#sub = :sub AND #at = :at",
                 ExpressionAttributeNames={"#at": "at", "#sub": "sub"},
                 ExpressionAttributeValues={
@@ -236,7 +236,7 @@ class Cursors:
         try:
             self._client.delete_item(
                 TableName=self._table,
-                Key=_place(run_id, connection),
+                Key=place(run_id, connection),
                 ConditionExpression=condition,
                 ExpressionAttributeValues=values,
                 **request,
@@ -263,7 +263,8 @@ def _key(pk: str, sk: str) -> Item:
     return {"pk": {"S": pk}, "sk": {"S": sk}}
 
 
-def _place(run_id: str, connection: str) -> Item:
+def place(run_id: str, connection: str) -> Item:
+    """Return the key of a subscription."""
     return _key(keys.run_pk(run_id), _SUBSCRIPTION + connection)
 
 

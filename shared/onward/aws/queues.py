@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+import threading
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -90,6 +92,30 @@ class Queue:
             ReceiptHandle=handle,
             VisibilityTimeout=min(_MAX_VISIBILITY, max(0, math.ceil(seconds))),
         )
+
+    @contextmanager
+    def held(self, handle: str, seconds: float) -> Iterator[None]:
+        """Hide a received message for as long as the block takes, and hardly longer.
+
+        Whoever dies in it shows the message again within so many seconds, however long the queue
+        hides one by itself: that follows from the time-out of its consumer, times six.
+        """
+        over = threading.Event()
+
+        def hold() -> None:
+            while True:
+                with suppress(Exception):  # the queue hides it by itself
+                    self.show_again(handle, seconds)
+                if over.wait(seconds / 3):
+                    return
+
+        thread = threading.Thread(target=hold, daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            over.set()
+            thread.join(1.0)
 
     def letters(self) -> Iterator[Letter]:
         """Receive what the queue holds, once through; whoever takes one deletes it.
