@@ -136,7 +136,8 @@ class MemoryStore:
         view.plan |= {key: self.plan[key] for key in missing.plan}
         view.steps |= {step_id: self.steps.get(step_id) for step_id in missing.steps}
         view.effects |= {step_id: self.effects.get(step_id) for step_id in missing.effects}
-        fresh = {command.step_id: command.output} if isinstance(command, Complete) else {}
+        ends = isinstance(command, Complete) and command.output.refused is None
+        fresh = {command.step_id: command.output} if ends else {}
         for wanted in missing.manifests:
             view.manifests[wanted] = Payload("{}")  # children's outputs are taken from their rows
         for claim in missing.inputs:

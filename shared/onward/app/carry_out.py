@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from onward.aws.blobs import Blobs
     from onward.aws.run_reader import RunReader
     from onward.aws.run_store import RunStore
-    from onward.domain.model import Json, PlannedStep, Run, Step
+    from onward.domain.model import Json, Payload, PlannedStep, Run, Step
     from onward.domain.protocol import Claim, Command, Outcome
 
 COMMIT_MARGIN: Final = 5.0
@@ -249,11 +249,18 @@ def _resolve(
         blobs=drive.blobs(run.tenant),
         outputs=drive.outputs,
         fetch=_fetch(drive, run.run_id),
-        fresh={command.step_id: command.output} if isinstance(command, Complete) else {},
+        fresh=fresh_output(command),
         manifests={wanted.step_id: made for wanted, made in view.manifests.items()},
         clock=clock,
     )
     view.inputs |= resolver.resolve({claim: view.plan[claim.plan_key] for claim in claims})
+
+
+def fresh_output(command: Command) -> dict[str, Payload]:
+    """Return the output that a command commits; a refused one is no step's."""
+    if isinstance(command, Complete) and command.output.refused is None:
+        return {command.step_id: command.output}
+    return {}
 
 
 def _kept(drive: Drive, run_id: str, keys: Iterable[str]) -> dict[str, PlannedStep]:
