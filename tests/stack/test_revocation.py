@@ -25,9 +25,6 @@ QUIET = {
         {"id": "a", "tool": "echo", "input": {"value": 1, "seconds": 40, "quiet": True}},
     ]
 }
-SEEN = 3
-"""Queued, started, and the start of its step; then nothing for 40 seconds."""
-
 WITHIN = 5.0
 """Seconds after which a revoked key is refused everywhere."""
 
@@ -38,6 +35,12 @@ def guest(stack: Stack) -> tuple[str, str]:
     keys = ApiKeys(client("dynamodb", stack), stack.outputs["AccessTable"])
     text, key = issue_key(keys, "dev", "guest", ["submitter"], os.urandom, time.time())
     return text, key.key_id
+
+
+def last(onward: Onward, run_id: str) -> tuple[str, int]:
+    """Return the last event of a run: behind its step's start none comes for 40 seconds."""
+    page = onward.events(run_id)
+    return page["events"][-1]["type"], page["next_after"]
 
 
 async def ended(socket: ClientConnection) -> float:
@@ -64,7 +67,8 @@ async def everything(
     text, key_id = guest
     with Onward(stack.api_url, text) as theirs:
         run_id = theirs.submit(plan=QUIET)["run_id"]
-        until(lambda: theirs.get(run_id)["as_of_seq"] == SEEN)
+        until(lambda: last(theirs, run_id)[0] == "onward.step.started", seconds=60)
+        _, seen = last(theirs, run_id)
         stream, unused = theirs.ticket(run_id)["ticket"], theirs.socket_ticket()
         async with opened(theirs) as socket:
             await say(socket, "subscribe", run_id)
@@ -73,14 +77,15 @@ async def everything(
             path = f"/runs/{run_id}/events"
             key = {"Authorization": f"Bearer {text}"}
             sse = {"Accept": "text/event-stream"}
-            poll, query = {"after": SEEN, "wait": 20}, {"after": SEEN, "ticket": stream}
+            poll, query = {"after": seen, "wait": 20}, {"after": seen, "ticket": stream}
             waiting = [
                 asyncio.create_task(held(stack, path, headers=key, params=poll)),
                 asyncio.create_task(held(stack, path, headers=sse, params=query)),
             ]
             closed = asyncio.create_task(ended(socket))
             await asyncio.sleep(3)
-            assert not any(task.done() for task in (*waiting, closed))
+            early = [task.result() for task in (*waiting, closed) if task.done()]
+            assert not early, await asyncio.to_thread(theirs.events, run_id)
 
             await asyncio.to_thread(onward.revoke_key, key_id, comment="left")
             began = time.monotonic()
