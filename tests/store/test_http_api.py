@@ -41,6 +41,12 @@ def deployed(aws: None, service: Service, monkeypatch: pytest.MonkeyPatch) -> It
         "access_table": ACCESS,
         "audit_days": "400",
         "notify_function": "notify",
+        "webhook_ports": "443",
+        "max_steps": "500",
+        "max_children": "10000",
+        "max_input_bytes": "50000000",
+        "max_active_runs": "1000",
+        "max_active_steps": "10000",
     }
     assert FUNCTION_FIELDS["http_api"] == values.keys()
     for name, value in values.items():
