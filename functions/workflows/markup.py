@@ -6,7 +6,7 @@ million open tags. Nothing here grows with what is not asked for.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import IO, Final, NamedTuple, Protocol
 from xml.parsers.expat import ExpatError, ParserCreate
 
@@ -15,7 +15,8 @@ CHUNK: Final = 64 * 1024
 # chunk. Text is not held.
 MAX_TOKEN: Final = 1024 * 1024
 MAX_DEPTH: Final = 50_000
-MAX_TAGS: Final = 1_000_000
+MAX_TAGS: Final = 500_000
+MAX_PATH: Final = 10  # nothing that is asked for lies deeper
 
 
 class UnreadableMarkup(ValueError):
@@ -77,13 +78,15 @@ def events(
         raise UnreadableMarkup(str(error)) from error
 
 
-def tags(source: IO[bytes], root: str, tick: Callable[[], None] = no_tick) -> Iterator[Tag]:
-    """The start tags of a small part whose outermost element is a `root`.
+def tags(
+    source: IO[bytes], root: str, wanted: Collection[str], tick: Callable[[], None] = no_tick
+) -> Iterator[Tag]:
+    """The start tags of these local names, of a small part whose outermost element is a `root`.
 
     Only those in the namespace of the root, whichever that is: the usual one and that of ISO 29500
     Strict differ in nothing else.
     """
-    handler = _Tags(root)
+    handler = _Tags(root, frozenset(wanted))
     for _ in events(source, handler, tick):
         yield from handler.taken
         handler.taken.clear()
@@ -97,9 +100,10 @@ def local(name: str) -> str:
 class _Tags:
     """Gathers start tags, no more than `MAX_TAGS` of them."""
 
-    def __init__(self, root: str) -> None:
+    def __init__(self, root: str, wanted: frozenset[str]) -> None:
         self.taken: list[Tag] = []
         self._root = root
+        self._wanted = wanted
         self._namespace = ""
         self._path: list[str] = []
         self._count = 0
@@ -115,7 +119,7 @@ class _Tags:
             raise UnreadableMarkup(f"more than {MAX_TAGS:,} elements in a part that needs few")
         own = namespace == self._namespace
         self._path.append(short if own else "")
-        if own and len(self._path) < 10:  # noqa: PLR2004 - nothing that is asked for lies so deep
+        if own and short in self._wanted and len(self._path) <= MAX_PATH:
             found = {local(key): value for key, value in attributes.items()}
             self.taken.append(Tag(tuple(self._path), found))
 

@@ -27,8 +27,8 @@ def relations(package: Package, part: str) -> dict[str, Relation]:
                 tag.attributes.get("Type", "").rpartition("/")[2],
                 resolved(part, tag.attributes.get("Target", "")),
             )
-            for tag in tags(source, "Relationships")
-            if tag.path[-1] == "Relationship" and tag.attributes.get("TargetMode") != "External"
+            for tag in tags(source, "Relationships", ["Relationship"])
+            if tag.attributes.get("TargetMode") != "External"
         }
 
 

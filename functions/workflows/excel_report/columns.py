@@ -21,6 +21,7 @@ from workflows.excel_report.cells import (
     DIGITS,
     ERROR,
     INTEGER,
+    LONG,
     MARKER,
     NUMBER,
     TEXT,
@@ -148,13 +149,12 @@ class Column:
         self.longest = value if self.longest is None else max(self.longest, value, key=_seconds)
 
     def _add_text(self, stored: str, kind: str) -> None:
-        text, word = as_text(stored), identity(stored)
-        word = text if word is stored else word
+        word = identity(stored) if len(stored) > LONG else as_text(stored)
         if kind == DIGITS:
-            plain = parse_digits(text) or "0"
+            plain = parse_digits(word) or "0"
             self.digits.add(float(plain) if "." in plain else int(plain))
         elif kind == TEXT and not self.example:
-            self.example = text
+            self.example = as_text(stored)
         if word in self.words or len(self.words) < self.most_words:
             self.words[word] += 1
 

@@ -60,7 +60,7 @@ class Contents:
             _part(related, "styles", "xl/styles.xml"),
         )
         with package.open(main) as source:
-            for tag in tags(source, "workbook", tick):
+            for tag in tags(source, "workbook", ["workbookPr", "calcPr", "sheet"], tick):
                 contents._take(tag, package, related)
         return contents
 

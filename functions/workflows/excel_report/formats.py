@@ -41,7 +41,7 @@ class NumberFormats:
         """Read the formats out of a style sheet part; ValueError for one that is damaged."""
         own: dict[int, str] = {}
         used: list[int] = []
-        for tag in tags(source, "styleSheet", tick):
+        for tag in tags(source, "styleSheet", ["numFmt", "xf"], tick):
             if tag.path == ("styleSheet", "numFmts", "numFmt"):
                 code = tag.attributes.get("formatCode", "")[:MAX_CODE]
                 own[int(tag.attributes.get("numFmtId", "0"))] = kind_of_format(code)

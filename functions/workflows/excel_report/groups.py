@@ -154,7 +154,7 @@ class Totals:
                 held = [numbers[at] for at in sums]
                 if any(held):
                     units = [self._above.reduced(at, numbers[at]) for at in sums]
-                return Match(since, rows, held, units, whole=not rest)
+                    return Match(since, rows, held, units, whole=not rest)
         return None
 
     def _accepts(self, match: Match, label: Label, values: Sequence[Value]) -> bool:

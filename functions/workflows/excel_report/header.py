@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
@@ -155,6 +156,7 @@ def column_names(
     """Unique names for all columns, and notes on those that had to be made up."""
     rows = [_spread(region, at, merges) for at in header]
     names: list[str] = []
+    times: Counter[str] = Counter()
     unnamed: list[str] = []
     repeated: list[str] = []
     for at in range(region.width):
@@ -162,9 +164,9 @@ def column_names(
         if not name:
             name = f"Column {column_letters(region.left + at)}"
             unnamed.append(name)
-        elif name in names:
+        elif name in times:
             repeated.append(name)
-        names.append(_unique(name, names))
+        names.append(_unique(name, times))
     return names, _notes(bool(header), unnamed, repeated)
 
 
@@ -190,12 +192,13 @@ def _join(parts: Sequence[str]) -> str:
     return name if len(name) <= MAX_NAME else f"{name[: MAX_NAME - 1]}…"
 
 
-def _unique(name: str, taken: Sequence[str]) -> str:
-    number = 2
+def _unique(name: str, times: Counter[str]) -> str:
+    """The name, numbered when another column has it; `times` counts how often each was wanted."""
     unique = name
-    while unique in taken:
-        unique = f"{name} ({number})"
-        number += 1
+    while unique in times:
+        times[name] += 1
+        unique = f"{name} ({times[name]})"
+    times[unique] += 1
     return unique
 
 

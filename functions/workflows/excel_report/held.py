@@ -13,6 +13,7 @@ MOST_BY_CHANCE: Final = 2  # rows of which a third one is often the sum
 # Bits of evidence, by the length of the numbers: see `evidence`.
 LEAST: Final = 4.0  # for the last row, over three rows or more
 FAIR: Final = 8.0  # for groups that each end in their sum
+CLEAR: Final = 3.0  # for each of them: shorter numbers are often sums
 GOOD: Final = 10.0  # over two rows, or where some numbers are no sums
 STRONG: Final = 14.0  # for a row that names as much as a row of data
 CERTAIN: Final = 20.0  # for a row among others
@@ -70,7 +71,7 @@ def confirmed_at_end(held: Sequence[Held], rows: int, start: int) -> list[Held]:
     last = held[-1]
     is_last = last.at == rows
     several = is_last and len(held) > 1 and not last.against
-    if several and sum(row.bits for row in held) >= FAIR:
+    if several and sum(row.bits for row in held) >= FAIR and min(r.bits for r in held) >= CLEAR:
         return list(held)
     covers = is_last and last.is_enough
     return [row for row in held if row.is_long(CERTAIN) or (covers and row.at > start)]

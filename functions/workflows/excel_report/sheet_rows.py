@@ -24,7 +24,7 @@ MAX_COLUMN: Final = 16_384
 MAX_ELEMENTS: Final = 16 * MAX_COLUMN
 MAX_ROW_TEXT: Final = 8 * 1024 * 1024
 # Elements that are no cells: formatted text, rules, links, and whatever else stands on a sheet.
-MAX_OTHERS: Final = 4_000_000
+MAX_OTHERS: Final = 1_000_000
 MAX_MERGES: Final = 200_000
 
 _DIGITS: Final = "0123456789"
@@ -103,7 +103,7 @@ class SheetRows:
             self._begin_row(attributes)
         else:
             self._other(name, short, attributes)
-        if self._elements > MAX_ELEMENTS:
+        if self._elements > MAX_ELEMENTS and self._in_row:
             self._refuse_elements()
 
     def _other(self, name: str, short: str | None, attributes: dict[str, str]) -> None:

@@ -28,36 +28,14 @@ def read_strings(source: IO[bytes], tick: Callable[[], None] = no_tick) -> tuple
     """
     table = _Table()
     for _ in events(source, table, tick):
+        if table.too_deep:
+            raise UnreadableMarkup("too many open tags")
         if table.held > MAX_HELD:
             raise InvalidInput(
                 "The workbook holds too many different texts to be kept in memory. "
                 "Split it into smaller workbooks."
             )
     return table.strings, table.cut
-
-
-class Text:
-    """One text in the making, from the parts that come in; no more than a cell can hold."""
-
-    __slots__ = ("_parts", "_room", "cut")
-
-    def __init__(self) -> None:
-        self._parts: list[str] = []
-        self._room = MAX_TEXT
-        self.cut = False
-
-    def add(self, data: str) -> None:
-        """Take in some more of it."""
-        if len(data) > self._room:
-            data, self.cut = data[: self._room], True
-        if data:
-            self._parts.append(data)
-            self._room -= len(data)
-
-    def whole(self) -> str:
-        """The text; "" for one of nothing but white space."""
-        text = "".join(self._parts)
-        return "" if text.isspace() else unescaped(text)
 
 
 def unescaped(text: str) -> str:
@@ -76,43 +54,49 @@ class _Table:
         self.strings: list[str] = []
         self.held = 0
         self.cut = 0
-        self._namespace: str | None = None
-        self._text = Text()
-        self._takes = False
+        self._names: dict[str, str] = {}
+        self._parts: list[str] = []
+        self._into: list[str] | None = None
         self._guide = False
         self._depth = 0
 
+    @property
+    def too_deep(self) -> bool:
+        return self._depth > MAX_DEPTH
+
     def start(self, name: str, _attributes: dict[str, str]) -> None:
         self._depth += 1
-        if self._namespace is None:
-            self._namespace, _, root = name.rpartition("}")
-            if root != "sst":
-                raise UnreadableMarkup(f"the table of texts begins with {root!r}")
-        elif self._depth > MAX_DEPTH:
-            raise UnreadableMarkup("too many open tags")
-        short = self._short(name)
+        short = self._names.get(name)
         if short == "si":
-            self._text = Text()
+            self._parts = []
+        elif short == "t":
+            self._into = None if self._guide else self._parts
         elif short == "rPh":
             self._guide = True
-        self._takes = short == "t" and not self._guide
+        elif not self._names:
+            self._begin(name)
+
+    def _begin(self, name: str) -> None:
+        namespace, parts, root = name.rpartition("}")
+        if root != "sst":
+            raise UnreadableMarkup(f"the table of texts begins with {root!r}")
+        self._names = {f"{namespace}{parts}{short}": short for short in ("sst", "si", "t", "rPh")}
 
     def end(self, name: str) -> None:
         self._depth -= 1
-        self._takes = False
-        short = self._short(name)
+        self._into = None
+        short = self._names.get(name)
         if short == "rPh":
             self._guide = False
         elif short == "si":
-            text = self._text.whole()
-            self.cut += self._text.cut
+            text = "".join(self._parts)
+            self._parts = []
+            if len(text) > MAX_TEXT:
+                text, self.cut = text[:MAX_TEXT], self.cut + 1
+            text = "" if text.isspace() else unescaped(text)
             self.strings.append(text)
             self.held += max(_LEAST_HELD, getsizeof(text) + 8)
 
     def text(self, data: str) -> None:
-        if self._takes:
-            self._text.add(data)
-
-    def _short(self, name: str) -> str:
-        namespace, _, short = name.rpartition("}")
-        return short if namespace == self._namespace else ""
+        if self._into is not None:
+            self._into.append(data)

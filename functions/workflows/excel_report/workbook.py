@@ -27,7 +27,7 @@ from workflows.opening import UNREADABLE, Package
 from workflows.relations import relations
 
 ROWS_PER_TICK: Final = 2_000
-MAX_TABLES: Final = 10_000
+MAX_TABLES: Final = 1_000  # of a sheet; more are found by their looks
 
 
 @dataclass(frozen=True)
@@ -137,24 +137,25 @@ class Workbook:
 
     def _declared(self, sheet: ListedSheet) -> list[DeclaredTable]:
         related = relations(self._package, sheet.part) if sheet.part else {}
-        parts = [relation.part for relation in related.values() if relation.kind == "table"]
-        return [self._declared_table(part) for part in parts[:MAX_TABLES] if part in self._package]
+        parts = {r.part for r in related.values() if r.kind == "table" and r.part in self._package}
+        tables = [self._declared_table(part) for part in sorted(parts)[:MAX_TABLES]]
+        return [table for table in tables if table]
 
-    def _declared_table(self, part: str) -> DeclaredTable:
+    def _declared_table(self, part: str) -> DeclaredTable | None:
+        """A table of the workbook; None when it has not as many names as columns."""
         names: list[str] = []
         attributes: dict[str, str] = {}
         with self._package.open(part) as source:
-            for tag in tags(source, "table", self._tick):
+            for tag in tags(source, "table", ["table", "tableColumn"], self._tick):
                 if tag.path == ("table",):
                     attributes = dict(tag.attributes)
                 elif tag.path == ("table", "tableColumns", "tableColumn"):
                     names.append(" ".join(unescaped(tag.attributes.get("name", "")).split()))
-        return DeclaredTable(
-            box(attributes.get("ref", "")),
-            names,
-            int(attributes.get("headerRowCount", "1")),
-            int(attributes.get("totalsRowCount", "0")),
-        )
+        place = box(attributes.get("ref", ""))
+        if len(names) != place.right - place.left + 1:
+            return None
+        heads = int(attributes.get("headerRowCount", "1"))
+        return DeclaredTable(place, names, heads, int(attributes.get("totalsRowCount", "0")))
 
 
 @contextmanager
