@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from onward.cli.exits import Exit
 from onward.cli.printing import AsJson, print_json
+from onward.cli.terminal import Terminal
 
 
 def check(
@@ -24,7 +24,7 @@ def check(
     if as_json:
         print_json({"faults": list(found.faults), "warnings": list(found.warnings)})
     else:
-        console = Console(soft_wrap=True, highlight=False)
+        console = Terminal(soft_wrap=True, highlight=False)
         for fault in found.faults:
             console.out(f"fault    {fault}")
         for warning in found.warnings:
