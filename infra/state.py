@@ -129,10 +129,19 @@ class State(Construct):
             self._let_objects(function, "s3:GetObject")
 
     def let_store(self, *functions: Function) -> None:
-        """Let functions put them as well; nobody may delete one."""
+        """Let functions put them as well."""
         self.let_fetch(*functions)
         for function in functions:
             self._let_objects(function, "s3:PutObject")
+
+    def let_forget(self, function: Function) -> None:
+        """Let a function delete payloads of runs; artifacts and uploads nobody may delete."""
+        _grant(function, ("s3:DeleteObject",), self.artifacts.arn_for_objects("*/payloads/*"))
+        acknowledge(
+            function,
+            f"IAM5[Resource::<{logical_id(self.artifacts)}.Arn>/*/payloads/*]",
+            "A payload is named after its tenant and its run, of which there are ever new ones.",
+        )
 
     def _let_objects(self, function: Function, action: str) -> None:
         _grant(function, (action,), self.artifacts.arn_for_objects("*"))

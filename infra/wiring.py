@@ -51,6 +51,7 @@ def grant(stack: OnwardStack) -> None:
     state.let_mark_deliveries(stack.notify)
     state.let_store(stack.http_api, stack.patrol_function, *deciding)
     state.let_fetch(stack.start_run)
+    state.let_forget(stack.patrol_function)
     state.let_remember(stack.http_api, driven.execute_step)
     let_follow_runs(state, stack.sockets, stack.push_events)
     _grant_access(stack)

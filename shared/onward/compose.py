@@ -217,7 +217,9 @@ def ends() -> Ends:
             queue=lambda: live_queue("patrol"),
             new_id=lambda: uuid4().hex,
         ),
-        retention=Retention(dynamodb, held.runs_table, time.time),
+        retention=Retention(
+            dynamodb, held.runs_table, lambda tenant: blobs(held, tenant), time.time
+        ),
         keep_seconds=held.retention_seconds,
     )
 

@@ -28,7 +28,7 @@ def look(
         here.downstream.deliveries,
         here.downstream.bell,
         siren,
-        Retention(new_client("dynamodb"), RUNS, here.time.clock),
+        Retention(new_client("dynamodb"), RUNS, here.service.blobs, here.time.clock),
         keep_seconds,
     )
     now = here.time.now

@@ -113,7 +113,7 @@ def test_a_log_expires_after_the_end_was_heard_and_no_earlier(
     assert (set(), here.run.expired_at + 60) == (expiring(dynamodb), here.run.due_at)
     here.time.now = float(here.run.due_at or 0)
     look(here, DAY)
-    assert {"EVENT", "STEP", "PLAN"} == expiring(dynamodb)
+    assert {"EVENT", "STEP", "PLAN", "SUBMISSION"} == expiring(dynamodb)
     assert here.run.due_at is None
 
 
@@ -133,7 +133,7 @@ def test_a_look_that_ran_out_of_time_is_taken_up_by_the_next(here: World, dynamo
     assert (set(), int(here.time.now) + 60) == (expiring(dynamodb), here.run.due_at)
 
     look(here, DAY)
-    assert {"EVENT", "STEP", "PLAN"} == expiring(dynamodb)
+    assert {"EVENT", "STEP", "PLAN", "SUBMISSION"} == expiring(dynamodb)
     assert here.run.due_at is None
 
 

@@ -73,7 +73,7 @@ class Round:
                 deliveries=downstream.deliveries,
                 bell=downstream.bell,
                 siren=Siren(Cursors(dynamodb, CURSORS), lambda: self.sockets.queue, self.new_id),
-                retention=Retention(dynamodb, RUNS, self.time.clock),
+                retention=Retention(dynamodb, RUNS, self.service.blobs, self.time.clock),
                 keep_seconds=0,
             ),
             incidents=Incidents(dynamodb, RUNS),

@@ -98,7 +98,7 @@ def test_a_large_output_is_read_from_the_store(service: Service, time: Time) -> 
     made = start(service, time, chain(1))
     made.move(Begin())
     value = {"text": "x" * 5000}
-    made.move(Complete("s1", 1, keep(service.blobs("acme"), value)))
+    made.move(Complete("s1", 1, keep(service.blobs("acme"), made.run_id, value)))
     document = read(service)
     assert value == document["result"]
     assert "output" not in document["steps"][0]
@@ -109,7 +109,7 @@ def test_a_huge_result_is_named_and_not_carried(service: Service, time: Time) ->
     """An answer of a function ends at 6 MB."""
     made = start(service, time, chain(1))
     made.move(Begin())
-    made.move(Complete("s1", 1, keep(service.blobs("acme"), "x" * 1_100_000)))
+    made.move(Complete("s1", 1, keep(service.blobs("acme"), made.run_id, "x" * 1_100_000)))
     document = read(service)
     assert document["result"] is None
     assert [document["steps"][0]["output_ref"]] == document["result_refs"]

@@ -40,7 +40,7 @@ def all_but_one(service: Service, time: Time, children: int, size: int, plan: Js
     made = journey(service.store, service.reader, blobs, time, plan)
     made.move(Begin())
     listed = json.dumps({"value": list(range(children))})
-    made.move(Complete("list", 1, put_text(blobs, listed)))
+    made.move(Complete("list", 1, put_text(blobs, RUN_ID, listed)))
     begun = made.run
     rows = [
         Step(
@@ -48,7 +48,7 @@ def all_but_one(service: Service, time: Time, children: int, size: int, plan: Js
             KEY,
             StepStatus.SUCCEEDED if index < children - 1 else StepStatus.EXECUTING,
             index=index,
-            output=put_text(blobs, text(index, size)) if index < children - 1 else None,
+            output=put_text(blobs, RUN_ID, text(index, size)) if index < children - 1 else None,
             at_seq=begun.seq,
         )
         for index in range(children)
@@ -79,7 +79,7 @@ def _item(row: Step) -> dict[str, Any]:
 
 def end_last(service: Service, made: Journey, children: int, size: int, seconds: float) -> Outcome:
     """End the last child, as its worker does that has so much time."""
-    done = put_text(service.blobs("acme"), text(children - 1, size))
+    done = put_text(service.blobs("acme"), RUN_ID, text(children - 1, size))
     command = Complete(child_id("each", children - 1), 1, done)
     return carry_out(made.drive, RUN_ID, 1, command, made.drive.clock() + seconds)
 

@@ -102,7 +102,9 @@ def _result(
     if row is not None:
         planned = service.reader.rows(run_id, plan=[row.plan_key]).plan[row.plan_key]
         result = _as_declared(planned, result)
-    return keep(service.blobs(tenant), result) if given or result is not None else None
+    if not given and result is None:
+        return None
+    return keep(service.blobs(tenant), run_id, result)
 
 
 def _as_declared(planned: PlannedStep, result: Json) -> Json:

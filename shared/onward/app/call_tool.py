@@ -134,7 +134,7 @@ def _kept(call: Call, returned: Json) -> Payload:
     for, because to call it again costs more, or is not allowed.
     """
     blobs, until = call.drive.blobs(call.view.run.tenant), call.context.deadline
-    return keep_trying(call.drive, until, lambda: keep(blobs, returned))
+    return keep_trying(call.drive, until, lambda: keep(blobs, call.context.run_id, returned))
 
 
 def _run(call: Call, tool: Tool, request: BaseModel) -> Json:

@@ -232,7 +232,7 @@ def _read(drive: Drive, view: View, missing: RowsMissing, command: Command, cloc
     for wanted in missing.manifests:
         fetch = _fetch(drive, run_id)
         blobs = drive.blobs(view.run.tenant)
-        view.manifests[wanted] = write_manifest(blobs, fetch, wanted, clock)
+        view.manifests[wanted] = write_manifest(blobs, run_id, fetch, wanted, clock)
 
 
 def _fetch(drive: Drive, run_id: str) -> Callable[[list[str]], dict[str, Step | None]]:

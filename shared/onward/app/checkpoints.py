@@ -134,7 +134,7 @@ class Resolver:
         except Unresolved as error:
             return Resolved(fault=str(error))
         digest = action_version(planned.tool, value)
-        return Resolved(keep(self._blobs, value), digest, size=size)
+        return Resolved(keep(self._blobs, self._run_id, value), digest, size=size)
 
     def _with_added(self, values: dict[str, Json], step_ids: set[str]) -> dict[str, Json]:
         """Return outputs of steps that added others, with `added`: the outputs of those by id."""

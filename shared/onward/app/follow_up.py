@@ -132,5 +132,5 @@ def _let_go(ends: Ends, store: RunStore, run: Run, now: float, until: float) -> 
         gone_at = int(run.ended_at) + ends.keep_seconds
         store.move_due(run, gone_at + SHORTEST, gone_at)
     elif run.expired_at + SHORTEST <= now:
-        done = ends.retention.let_go(run.run_id, until)
+        done = ends.retention.let_go(run, until)
         store.move_due(run, None if done else int(now) + SHORTEST)

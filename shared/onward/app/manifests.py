@@ -35,6 +35,7 @@ _TRIES: Final = 20
 
 def write_manifest(
     blobs: Blobs,
+    run_id: str,
     fetch: Callable[[list[str]], Mapping[str, Step | None]],
     wanted: Gathering,
     clock: Clock,
@@ -46,7 +47,7 @@ def write_manifest(
     It is named by what it holds, so that nothing has to be taken back.
     """
     outputs = gathered(fetch, wanted.step_id, wanted.children, clock, dict(wanted.ended))
-    return put_text(blobs, encoded(outputs))
+    return put_text(blobs, run_id, encoded(outputs))
 
 
 def read_manifest(blobs: Blobs, manifest: Payload) -> list[Payload | None]:

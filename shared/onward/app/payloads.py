@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from onward.app.in_parallel import in_parallel
-from onward.aws.blobs import hashed
+from onward.aws.blobs import payload_of
 from onward.aws.codec import dumps
 from onward.domain.limits import INLINE_BYTES
 from onward.domain.model import Payload
@@ -32,17 +32,17 @@ class Clock:
     until: float
 
 
-def keep(blobs: Blobs, value: Json) -> Payload:
-    """Put a value at rest, as `put_text` does."""
-    return put_text(blobs, dumps(value))
+def keep(blobs: Blobs, run_id: str, value: Json) -> Payload:
+    """Put a value of a run at rest, as `put_text` does."""
+    return put_text(blobs, run_id, dumps(value))
 
 
-def put_text(blobs: Blobs, text: str) -> Payload:
-    """Put JSON at rest: in its row up to 4 KB, else under its hash in the artifact store."""
+def put_text(blobs: Blobs, run_id: str, text: str) -> Payload:
+    """Put JSON at rest: in its row up to 4 KB, else under run and hash in the artifact store."""
     body = text.encode()
     if len(body) <= INLINE_BYTES:
         return Payload(text=text)
-    blob = blobs.put(hashed("pay", body), body, "", "application/json")
+    blob = blobs.put(payload_of(run_id, body), body, "", "application/json")
     return Payload(ref=blob.ref, size=len(body))
 
 

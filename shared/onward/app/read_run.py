@@ -84,7 +84,9 @@ def read_run(
     if if_none_match and _matches(if_none_match, tag := etag_of(run, sync(run))):
         return Answer(tag, None)
     run, rows = _consistent(service, run, children=children)
-    submission = service.reader.rows(run_id, submission=True).submission
+    submission = None
+    if not is_expired(run, service.clock()):
+        submission = service.reader.rows(run_id, submission=True).submission
     heard = sync(run)
     seen = Seen(run, submission, rows.plan, rows.steps, rows.effects, heard)
     document = snapshot(seen, children=children)

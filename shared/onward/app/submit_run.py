@@ -103,7 +103,7 @@ def _rows(service: Service, holder: Holder, request: RunRequest, trace: Trace | 
         limits=service.limits,
     )
     submission = Submission(
-        input=keep(service.blobs(holder.tenant), request.input),
+        input=keep(service.blobs(holder.tenant), run.run_id, request.input),
         labels=request.labels or {},
         subject=holder.subject,
     )

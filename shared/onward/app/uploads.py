@@ -9,8 +9,9 @@ from mimetypes import MimeTypes
 from typing import TYPE_CHECKING, Any, Final
 
 from onward.app.artifacts import as_artifact
+from onward.app.read_run import is_expired
 from onward.app.run_request import pointer
-from onward.aws.blobs import Blob, BlobMissing
+from onward.aws.blobs import Blob, BlobMissing, run_of
 from onward.domain.errors import ArtifactNotFound, Fault, InvalidRequest
 
 if TYPE_CHECKING:
@@ -70,11 +71,19 @@ def _ref(service: Service, name: str, digest: str | None) -> str:
 
 def locate_artifact(service: Service, tenant: str, ref: str) -> str:
     """Return an address that gives the bytes for 15 minutes; raises ArtifactNotFound."""
+    if (owner := run_of(ref)) and _is_gone(service, tenant, owner):
+        raise ArtifactNotFound("its run's log is over, and its payloads with it")
     blobs = service.blobs(tenant)
     try:
         return blobs.presign_get(blobs.head(ref))
     except BlobMissing as missing:
         raise ArtifactNotFound("there is no such artifact") from missing
+
+
+def _is_gone(service: Service, tenant: str, run_id: str) -> bool:
+    """Whether a run's log is over, whose payloads are then as good as deleted."""
+    run = service.reader.run(run_id)
+    return run is None or run.tenant != tenant or is_expired(run, service.clock())
 
 
 def _checked(body: Json) -> tuple[str, int, str | None]:

@@ -3,7 +3,10 @@
 art_<sha256>   {tenant}/artifacts/<sha256>    content addressed, by tools
 pub_<sha256>   {tenant}/published/<sha256>    first write wins under an idempotency key
 upl_<id>       {tenant}/uploads/<id>          presigned, by clients; random, or of name and content
-pay_<sha256>   {tenant}/payloads/<sha256>     inputs and outputs over 4 KB
+pay_<run>x<sha256>  {tenant}/payloads/<run>x<sha256>   a run's inputs and outputs over 4 KB
+
+A payload is its run's own, whatever others hold the same: it goes when the run's log goes. Those
+of before had no run in their names; they are read, and stay.
 """
 
 from __future__ import annotations
@@ -11,12 +14,15 @@ from __future__ import annotations
 from base64 import b64encode
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote, unquote
 
 from botocore.exceptions import ClientError
 
 from onward.domain.pages import is_page
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 PRESIGNED_SECONDS: Final = 900
 
@@ -29,6 +35,10 @@ _FOLDERS: Final = {
 }
 _ABSENT: Final = frozenset({"404", "NoSuchKey", "NotFound"})
 _TAKEN: Final = frozenset({"PreconditionFailed", "412", "ConditionalRequestConflict"})
+
+
+class NotDeleted(RuntimeError):
+    """S3 answered that it did not delete an object."""
 
 
 class BlobMissing(LookupError):
@@ -49,6 +59,23 @@ class Blob:
 def hashed(kind: str, body: bytes) -> str:
     """Return the reference of content-addressed bytes."""
     return f"{kind}_{sha256(body).hexdigest()}"
+
+
+def payload_of(run_id: str, body: bytes) -> str:
+    """Return the reference of a run's payload: content-addressed, and found by its run."""
+    return f"pay_{_owner(run_id)}{sha256(body).hexdigest()}"
+
+
+def _owner(run_id: str) -> str:
+    """Return what the names of a run's payloads begin with; no digit of a hash follows it."""
+    return f"{run_id.removeprefix('run_').replace('_', '')}x"
+
+
+def run_of(ref: str) -> str | None:
+    """Return the run whose payload a reference names; None for what outlives runs."""
+    kind, _, name = ref.partition("_")
+    owner, own, _ = name.partition("x")
+    return f"run_{owner}" if kind == "pay" and own else None
 
 
 class Blobs:
@@ -95,6 +122,27 @@ class Blobs:
                 raise
             return self.head(ref)
         return Blob(ref, name, len(body), content_type)
+
+    def delete_payloads(self, run_id: str, in_time: Callable[[], bool]) -> bool:
+        """Delete a run's payloads, a thousand a call; False when the time was up before the last.
+
+        Raises NotDeleted naming the first that S3 kept.
+        """
+        pages = self._client.get_paginator("list_objects_v2").paginate(
+            Bucket=self._bucket, Prefix=f"{self._tenant}/{_FOLDERS['pay']}/{_owner(run_id)}"
+        )
+        for page in pages:
+            found = [{"Key": each["Key"]} for each in page.get("Contents", [])]
+            if not found:
+                break
+            if not in_time():
+                return False
+            told = self._client.delete_objects(
+                Bucket=self._bucket, Delete={"Objects": found, "Quiet": True}
+            )
+            if kept := told.get("Errors", []):
+                raise NotDeleted(f"{kept[0].get('Key')}: {kept[0].get('Code')}")
+        return True
 
     def head(self, ref: str) -> Blob:
         """Return what a reference holds, without the bytes."""

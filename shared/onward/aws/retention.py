@@ -9,8 +9,11 @@ from onward.aws import keys
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-EXPIRING: Final = (keys.EVENT, keys.STEP, keys.PLAN)
-"""The run itself stays, with what it was asked, its ledger of effects and its deliveries."""
+    from onward.aws.blobs import Blobs
+    from onward.domain.model import Run
+
+EXPIRING: Final = (keys.EVENT, keys.STEP, keys.PLAN, keys.SUBMISSION)
+"""The run itself stays, with its ledger of effects and its deliveries."""
 
 
 class Retention:
@@ -21,14 +24,29 @@ class Retention:
     that somebody may still need.
     """
 
-    def __init__(self, client: Any, table: str, clock: Callable[[], float]) -> None:
-        """Use a boto3 DynamoDB client and the name of the `runs` table."""
+    def __init__(
+        self,
+        client: Any,
+        table: str,
+        blobs: Callable[[str], Blobs],
+        clock: Callable[[], float],
+    ) -> None:
+        """Use a boto3 DynamoDB client, the name of the `runs` table and tenants' blobs."""
         self._client = client
         self._table = table
+        self._blobs = blobs
         self._clock = clock
 
-    def let_go(self, run_id: str, until: float) -> bool:
-        """Mark the rows of a run; False when that is not done at `until`, for the next to go on."""
+    def let_go(self, run: Run, until: float) -> bool:
+        """Mark the rows of a run and delete its payloads.
+
+        False when that is not done at `until`, for the next to go on.
+        """
+        return self._mark(run.run_id, until) and self._blobs(run.tenant).delete_payloads(
+            run.run_id, lambda: self._clock() < until
+        )
+
+    def _mark(self, run_id: str, until: float) -> bool:
         for sk in self._rows(run_id):
             now = self._clock()
             if now >= until:
