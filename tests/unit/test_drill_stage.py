@@ -55,7 +55,7 @@ def stage(state: Path, freezes: Callable[[], object]) -> Stage:
 
     onward = Onward("http://service", "ow_key", transport=httpx.MockTransport(answer))
     outputs = {"ExecuteStepFunction": FUNCTION}
-    stack = Stack("http://service", "", "", "ow_key", str(state), 1, 1, outputs)
+    stack = Stack("http://service", "", "", "ow_key", str(state), 1, 1, outputs=outputs)
     return Stage(stack, onward, Outside("http://outside"))
 
 
