@@ -134,12 +134,19 @@ def _interruptions(
     if outcome.before.lost is not None:
         yield None, outcome.before.lost, outcome.run.lost
     for old, new in outcome.steps:
-        if old is not None and old.lost is not None:
-            yield new.step_id, old.lost, new.lost
-        elif new.lost is None and new.step_id in {i.step_id for i in outcome.incidents}:
-            (lost,) = [i for i in outcome.incidents if i.step_id == new.step_id]
-            assert lost.interruption.at == lost.resumed_at  # its receipt was there already
-            yield new.step_id, lost.interruption, None
+        before = None if old is None else old.lost
+        if before is not None:
+            yield new.step_id, before, new.lost
+        for incident in outcome.incidents:
+            lost = incident.interruption
+            if incident.step_id != new.step_id or _is_of(lost, before):
+                continue
+            assert lost.at == incident.resumed_at  # its receipt was there already
+            yield new.step_id, lost, None
+
+
+def _is_of(lost: Interruption, before: Interruption | None) -> bool:
+    return before is not None and (lost.cause, lost.at) == (before.cause, before.at)
 
 
 def _check_effect(old: Effect | None, new: Effect) -> None:
