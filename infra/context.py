@@ -37,6 +37,7 @@ _FORMS: Final = {
         re.compile(r"([1-9][0-9]{0,11})?"),
     ),
     "concurrency": _NUMBER,
+    "waiting_slots": _NUMBER,
     "state": re.compile(r"destroy|keep|"),
     "sandbox_without_filter": re.compile(r"refuse|alarm|"),
     "tags": re.compile(r"([^=,]+=[^=,]*(,[^=,]+=[^=,]*)*)?"),
@@ -61,6 +62,8 @@ class Context:
     `email`: who is told of alarms; AWS asks them to confirm.
     `concurrency`: how many functions the account may run at once, by its quota; 1000 where it is
     not said. An alarm rings at four fifths.
+    `waiting_slots`: how many requests may be held at once for the next event (3): each takes one
+    of the account's concurrent invocations for up to 20 s. The others are asked to come again.
     `retention_days`: how long logs and checkpoints are kept after the end; without, for ever.
     `audit_days`: how long it is kept what operators did; without, 400.
     `max_running`: runs that are driven at a time; a tenant may have half of them, the others of
@@ -90,6 +93,7 @@ class Context:
     state: str = ""
     email: str = ""
     concurrency: str = ""
+    waiting_slots: str = ""
     retention_days: str = ""
     audit_days: str = ""
     max_running: str = ""

@@ -38,6 +38,9 @@ SANDBOX_TIMEOUT: Final = 85
 
 AUDIT_DAYS: Final = "400"
 """How long the audit log is kept unless the context says otherwise: a year and a month."""
+WAITING_SLOTS: Final = "3"
+"""Requests that may be held at once, of the ten invocations that a new account may run."""
+
 
 STEP_MEMORY: Final = 1769
 """MB: one whole CPU, so that what the first attempt imports costs no more than at its init."""
@@ -142,6 +145,7 @@ class OnwardStack(Stack):
                 "max_input_bytes": self.context.max_input_bytes,
                 "max_active_runs": self.context.max_active_runs,
                 "max_active_steps": self.context.max_active_steps,
+                "waiting_slots": self.context.waiting_slots or WAITING_SLOTS,
             }
             | self._access(),
             timeout=HTTP_TIMEOUT,

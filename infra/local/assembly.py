@@ -45,6 +45,8 @@ def synthesise(*, drills: bool, local_endpoints: bool = True) -> Path:
         "onward:state": "destroy",
         "onward:local-endpoints": "1" if local_endpoints else "0",
         "onward:drills": "1" if drills else "0",
+        # The emulator refuses nobody for want of concurrency, so waiting takes nothing away.
+        "onward:waiting-slots": "16",
         # Two cores: with eight runs of one tenant going, another's first step starts in seconds.
         "onward:max-running": "16",
         # Linux takes the filter, so a worker that has none is not what it should be.

@@ -24,6 +24,7 @@ from onward.aws.run_index import RunIndex
 from onward.aws.socket_tickets import SocketTickets
 from onward.aws.sockets import reachable
 from onward.aws.tenants import Tenants
+from onward.aws.waiting_slots import WaitingSlots
 from onward.compose import blobs, drive, live_queue, wake_driver
 from onward.compose_notify import downstream
 from onward.domain.limits import RunLimits, TenantLimits
@@ -63,6 +64,7 @@ def api() -> Api:
         live=lambda: live_queue(NAME),
         limits=run_limits(held),
         quota=Quota(ActiveRuns(dynamodb, held.runs_table), tenant_limits(held), time.time),
+        slots=WaitingSlots(dynamodb, held.cursors_table, held.held_requests),
     )
     return Api(service)
 

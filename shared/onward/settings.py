@@ -44,6 +44,7 @@ FUNCTION_FIELDS: Final[Mapping[str, frozenset[str]]] = {
         "access_table",
         "audit_days",
         "notify_function",
+        "waiting_slots",
     }
     | _LIMITS,
     "start_run": _DATA | {"driver_arn", "max_running"},
@@ -120,6 +121,7 @@ class Settings:
     patrol_function: str = ""
     notify_function: str = ""
     patrol_parameter: str = ""
+    waiting_slots: str = "0"
     allow_local_endpoints: str = "0"
     webhook_ports: str = "80,443,8080,8443"
     retention_days: str = "0"
@@ -167,6 +169,11 @@ class Settings:
     def audit_seconds(self) -> int:
         """How long an entry of the audit log is kept."""
         return int(self.audit_days) * 86_400
+
+    @property
+    def held_requests(self) -> int:
+        """How many requests may be held at once until there is an event for them."""
+        return int(self.waiting_slots)
 
     @property
     def model_names(self) -> tuple[str, ...]:

@@ -36,6 +36,7 @@ from onward.aws.run_reader import RunReader
 from onward.aws.run_store import RunStore
 from onward.aws.socket_tickets import SocketTickets
 from onward.aws.tenants import Tenants
+from onward.aws.waiting_slots import WaitingSlots
 from onward.aws.webhooks import Reply, request
 from onward.domain.delivery import Endpoint
 from onward.domain.limits import RunLimits, TenantLimits
@@ -200,6 +201,7 @@ def new_service(dynamodb: Any, time: Time) -> Service:
         live=lambda: fifo(new_client("sqs"), LIVE),
         limits=RunLimits(),
         quota=Quota(ActiveRuns(dynamodb, RUNS), TenantLimits(), time.clock),
+        slots=WaitingSlots(dynamodb, CURSORS, 3),
     )
 
 

@@ -47,6 +47,7 @@ def deployed(aws: None, service: Service, monkeypatch: pytest.MonkeyPatch) -> It
         "max_input_bytes": "50000000",
         "max_active_runs": "1000",
         "max_active_steps": "10000",
+        "waiting_slots": "3",
     }
     assert FUNCTION_FIELDS["http_api"] == values.keys()
     for name, value in values.items():

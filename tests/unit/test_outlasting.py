@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -140,3 +141,18 @@ def test_faults_of_another_shape_are_left_out(call: Call, errors: Any) -> None:
         call(Script([answer]), "get", "run_1")
 
     assert [] == refused.value.errors
+
+
+def test_a_question_that_is_not_held_is_asked_again_when_the_service_says(
+    call: Call, clock: Clock
+) -> None:
+    """Too many are held: without the pause the client would ask as fast as it can."""
+    put_off = httpx.Response(
+        200, json={"events": [], "next_after": 1, "as_of_seq": 1, "ended": False, "retry_after": 1}
+    )
+    script = Script([page(1, last=1), put_off, page(2, ended=True)])
+    began, now = time.monotonic(), clock.now
+
+    assert 2 == len(call(script, "watch", "run_1"))
+    assert 3 == len([request for request in script.asked if "/events" in request.url.path])
+    assert 1 <= time.monotonic() - began + clock.now - now < 3

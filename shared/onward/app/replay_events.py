@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from onward.app.keys import HELD_SECONDS
@@ -10,9 +11,10 @@ from onward.aws.codec import iso
 from onward.domain.errors import CursorExpired
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from onward.app.service import Reading, Service
+    from onward.aws.waiting_slots import Slot
     from onward.domain.model import Event, Run
 
 MAX_WAIT: Final = 20.0
@@ -20,7 +22,12 @@ MAX_WAIT: Final = 20.0
 
 MAX_EVENTS: Final = 1000
 
+RETRY_SECONDS: Final = (2, 8)
+"""From and to which an answer asks for a pause that could not be held: by chance, so that those
+who were turned away together do not come back together."""
+
 _FIRST_PAUSE, _LAST_PAUSE, _GROWTH = 0.1, 1.0, 1.5
+_MANY: Final = 1_000_000
 
 
 def replay_events(
@@ -36,13 +43,33 @@ def replay_events(
     """Return the events after `after`, in order and without a gap.
 
     With `wait` (seconds) an empty page is held until there is something in it, the run has
-    ended, or the time is up. `ended`: the run is over and this page reaches the end of its log.
-    The page ends before an event that is not visible yet, so no position skips one. `admit`
-    raises where the caller may read no more, and is asked every two seconds meanwhile. Raises
-    RunNotFound, or CursorExpired, which bears the run's `seq`, for a position before what is kept
-    of the log or beyond its end: whoever stands there knows another log (a table that was
-    restored), and would wait for its events for ever.
+    ended, or the time is up. Where as many requests are held as may be, it is answered at once,
+    with `retry_after` seconds after which to ask again.
+
+    `ended`: the run is over and this page reaches the end of its log. The page ends before an
+    event that is not visible yet, so no position skips one. `admit` raises where the caller may
+    read no more, and is asked every two seconds meanwhile. Raises RunNotFound, or CursorExpired,
+    which bears the run's `seq`, for a position before what is kept of the log or beyond its end:
+    whoever stands there knows another log (a table that was restored), and would wait for its
+    events for ever.
     """
+    with _held(service) as hold:
+        return _awaited(
+            service, tenant, run_id, after=after, limit=limit, wait=wait, admit=admit, hold=hold
+        )
+
+
+def _awaited(  # noqa: PLR0913 - what the caller asked for, and what holds the request
+    service: Service,
+    tenant: str,
+    run_id: str,
+    *,
+    after: int,
+    limit: int,
+    wait: float,
+    admit: Callable[[], object],
+    hold: Callable[[float], bool],
+) -> dict[str, Any]:
     asked = service.clock()
     until = asked + wait
     pause = _FIRST_PAUSE
@@ -56,8 +83,38 @@ def replay_events(
         left = until - service.clock()
         if found or ended or left <= 0:
             return _page(run, found, after, ended=ended)
+        if not hold(left):
+            return _page(run, found, after, ended=ended) | {"retry_after": _retry(service)}
         service.sleep(min(pause, left))
         pause = min(_LAST_PAUSE, pause * _GROWTH)
+
+
+@contextmanager
+def _held(service: Service) -> Iterator[Callable[[float], bool]]:
+    """Yield what takes a slot for some seconds, once, and give it back in the end."""
+    taken: list[Slot] = []
+
+    def hold(seconds: float) -> bool:
+        if not taken and (slot := _slot(service, seconds)) is not None:
+            taken.append(slot)
+        return bool(taken)
+
+    try:
+        yield hold
+    finally:
+        for slot in taken:
+            service.slots.release(slot, service.clock())
+
+
+def _slot(service: Service, seconds: float) -> Slot | None:
+    """Take a slot for the rest of a wait; which one is tried first is left to chance."""
+    first = int(service.chance() * _MANY)
+    return service.slots.take(service.drive.new_id(), service.clock(), seconds, first)
+
+
+def _retry(service: Service) -> int:
+    least, most = RETRY_SECONDS
+    return least + round(service.chance() * (most - least))
 
 
 def read_log(service: Reading, run: Run, after: int, limit: int) -> list[Event]:

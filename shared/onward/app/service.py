@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from onward.aws.run_store import RunStore
     from onward.aws.socket_tickets import SocketTickets
     from onward.aws.tenants import Tenants
+    from onward.aws.waiting_slots import WaitingSlots
     from onward.domain.limits import RunLimits
     from onward.sdk.catalogue import Catalogue
 
@@ -80,6 +81,7 @@ class Service:
     live: Callable[[], Queue]
     limits: RunLimits
     quota: Quota
+    slots: WaitingSlots
 
     @property
     def reader(self) -> RunReader:

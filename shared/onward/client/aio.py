@@ -177,7 +177,10 @@ class AsyncOnward:
         except OnwardProblem as problem:
             feed.refused(problem)
             return []
-        return feed.read(page)
+        fresh = feed.read(page)
+        # Only an empty page asks for a pause, so nothing waits for it.
+        await asyncio.sleep(feed.rest(page))
+        return fresh
 
     async def _whole(self, feed: Feed, event: Event, patience: float) -> Event:
         if "data" in event:

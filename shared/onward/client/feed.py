@@ -27,6 +27,7 @@ TRIES: Final = 3
 """Sockets in a row that bring nothing; then a run is followed by polling alone for a while."""
 
 _POLLING_SECONDS: Final = 60.0
+_LONGEST_REST: Final = 30.0
 _STATUS: Final = {"run_not_found": 404, "too_many_subscriptions": 429}
 _ENDS: Final = frozenset({"onward.run.succeeded", "onward.run.failed", "onward.run.cancelled"})
 # What reading JSON of another shape than was promised can raise.
@@ -134,6 +135,13 @@ class Feed:
         fresh = [event for event in page["events"] if self.accept(event)]
         self.ended = page["ended"] and self.position >= page["as_of_seq"]
         return fresh
+
+    def rest(self, page: Page) -> float:
+        """Return the seconds that a page asks to wait before the next: it could not be held."""
+        wish: Any = page.get("retry_after", 0)
+        if self.ended or not isinstance(wish, int | float):
+            return 0.0
+        return min(_LONGEST_REST, max(0.0, wish))
 
     def after(self, event: Event) -> Sign:
         """Return what is to be done once an event was passed on."""

@@ -117,6 +117,8 @@ class Follower:
             feed.refused(problem)
             return
         yield from feed.read(page)
+        if rest := feed.rest(page):
+            self._back_off.sleep(rest)
 
     def _whole(self, event: Event) -> Event:
         """Return an event with its data, which a frame only names where it is large."""

@@ -5,7 +5,7 @@ They are views of what came over the wire: a newer service may send more, and it
 
 from __future__ import annotations
 
-from typing import Any, TypedDict
+from typing import Any, NotRequired, TypedDict
 
 
 class Fault(TypedDict):
@@ -73,12 +73,16 @@ class Event(TypedDict):
 
 
 class Page(TypedDict):
-    """A dense piece of a run's log. `ended`: the run is over and this page reaches its end."""
+    """A dense piece of a run's log. `ended`: the run is over and this page reaches its end.
+
+    `retry_after`: seconds to wait before asking again, where the question could not be held.
+    """
 
     events: list[Event]
     next_after: int
     as_of_seq: int
     ended: bool
+    retry_after: NotRequired[int]
 
 
 class Failure(TypedDict, total=False):

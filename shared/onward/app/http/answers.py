@@ -154,12 +154,17 @@ class CloudEvent(BaseModel):
 
 
 class Events(BaseModel):
-    """A dense piece of a run's log. `ended`: the run is over and this page reaches its end."""
+    """A dense piece of a run's log. `ended`: the run is over and this page reaches its end.
+
+    `retry_after` (seconds) is there where the request was to be held and could not be, as too many
+    are; the header of that name says the same.
+    """
 
     events: list[CloudEvent]
     next_after: int
     as_of_seq: int
     ended: bool
+    retry_after: int = 0
 
 
 class Effect(BaseModel):

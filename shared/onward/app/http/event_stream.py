@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
 EVENT_STREAM: Final = "text/event-stream"
 
-_RETRY: Final = "retry: 1000\n\n"
-"""Milliseconds until EventSource asks again."""
+_RETRY: Final = 1
+"""Seconds until EventSource asks again, unless the answer could not be held."""
 
 _HEADERS: Final = {"Cache-Control": "no-store"}
 
@@ -49,7 +49,7 @@ def streamed(page: dict[str, Any]) -> Answer:
     frames = [_frame(event) for event in page["events"]] or [": nothing new\n\n"]
     if page["ended"]:
         frames.append(f'event: end\ndata: {{"as_of_seq":{page["as_of_seq"]}}}\n\n')
-    return _stream("".join(frames))
+    return _stream("".join(frames), page.get("retry_after", _RETRY))
 
 
 def outlasting(failed: Answer) -> Answer:
@@ -59,8 +59,10 @@ def outlasting(failed: Answer) -> Answer:
     return _stream(f": {failed.document['code']}\n\n")
 
 
-def _stream(frames: str) -> Answer:
-    return Answer(200, headers=_HEADERS, content_type=EVENT_STREAM, text=_RETRY + frames)
+def _stream(frames: str, retry: int = _RETRY) -> Answer:
+    text = f"retry: {retry * 1000}\n\n{frames}"
+    later = {"Retry-After": str(retry)} if retry > _RETRY else {}
+    return Answer(200, headers=_HEADERS | later, content_type=EVENT_STREAM, text=text)
 
 
 def _frame(event: dict[str, Any]) -> str:

@@ -99,7 +99,10 @@ def get_events(service: Service, holder: Holder, request: Request, run_id: str) 
         wait=request.number("wait", MAX_WAIT if stream else 0.0, MAX_WAIT),
         admit=lambda: service.door.admit(holder.tenant, holder.key_id),
     )
-    return streamed(page) if stream else Answer(200, page)
+    if stream:
+        return streamed(page)
+    wait = page.get("retry_after")
+    return Answer(200, page, {"Retry-After": str(wait)} if wait else {})
 
 
 def post_ticket(service: Service, holder: Holder, request: Request) -> Answer:
