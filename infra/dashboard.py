@@ -57,6 +57,7 @@ class Dashboard(Construct):
             Metric.ENDPOINTS_DISABLED,
             Metric.PATROL_REPAIRS,
             Metric.PATROL_FAILURES,
+            Metric.RUNS_RESTING,
             Metric.SANDBOX_UNFILTERED,
         )
         seconds = {

@@ -65,6 +65,11 @@ COUNTED: Final = (
         "The patrol could not look at a run: its log has the reason.",
     ),
     Counted(
+        Metric.RUNS_RESTING,
+        "resting-run",
+        "A run could not go on for an hour: Lambda refuses its functions, or our tables are busy.",
+    ),
+    Counted(
         Metric.SANDBOX_UNFILTERED,
         "unfiltered-sandbox",
         "Code that nobody has read ran without the kernel's filter, under the other locks.",

@@ -45,6 +45,7 @@ class Metric(StrEnum):
     PATROL_BEATS = "PatrolBeats"
     PATROL_REPAIRS = "PatrolRepairs"
     PATROL_FAILURES = "PatrolFailures"
+    RUNS_RESTING = "RunsResting"
     SANDBOX_UNFILTERED = "SandboxUnfiltered"
 
 

@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from onward.app.carry_out import carry_out, decided, look
 from onward.app.follow_up import LONGEST, FollowUp, follow_up
+from onward.app.resting import rests
 from onward.app.wake_driver import signal
 from onward.aws.engine import Execution
 from onward.domain.incidents import Incident, Interruption
@@ -46,9 +47,10 @@ if TYPE_CHECKING:
 
 SOON: Final = 60
 LATEST: Final = 15 * 60
-OVERDUE: Final = TASK_GRACE + 60
+OVERDUE: Final = TASK_GRACE + 3600
 """Seconds past an attempt's deadline after which its execution is believed stuck: the worker
-ends itself after 1, the task's time-out follows after 10, and recover needs its retries."""
+ends itself after 1, the task's time-out follows after 10, recover is asked for again for some 40
+minutes where it fails, and what Lambda refuses to start waits for an hour before it is told."""
 
 _COMMIT_SECONDS: Final = 10.0
 
@@ -170,18 +172,22 @@ def _repair(watch: Patrol, run: Run) -> Repair | None:
     if state is Execution.ABSENT:
         watch.start({"run_id": run.run_id, "generation": run.generation})
         return Repair.STARTED
-    if state is Execution.CLOSED:
-        return _restart(watch, run, "execution_dead", Repair.RESTARTED)
+    if state.over:
+        dead = Restart("execution_dead", by_itself=state is Execution.CLOSED)
+        return _restart(watch, run, dead, Repair.RESTARTED)
+    if rests(watch.drive.reader, run, watch.drive.clock()):
+        count(Metric.RUNS_RESTING)
     if _overdue(watch, run):
         watch.engine.stop(run.run_id, run.generation)
-        return _restart(watch, run, "attempt_overdue", Repair.STOPPED)
+        stopped = Restart("attempt_overdue", by_itself=False)
+        return _restart(watch, run, stopped, Repair.STOPPED)
     return _signal(watch, run)
 
 
-def _restart(watch: Patrol, run: Run, cause: str, repair: Repair) -> Repair | None:
+def _restart(watch: Patrol, run: Run, command: Restart, repair: Repair) -> Repair | None:
     """Fence the generation off. It may just have ended its run, which then changes nothing."""
     until = watch.drive.clock() + _COMMIT_SECONDS
-    outcome = carry_out(watch.drive, run.run_id, run.generation, Restart(cause), until)
+    outcome = carry_out(watch.drive, run.run_id, run.generation, command, until)
     return repair if outcome.changes else None
 
 
@@ -219,6 +225,13 @@ def _take_receipts(watch: Patrol, run: Run) -> None:
 
 
 def _overdue(watch: Patrol, run: Run) -> bool:
+    """Whether an attempt has outlived its deadline by far.
+
+    Not of a generation that has not begun: its Begin is refused, or fails, and is asked for
+    again; to stop it would help nobody.
+    """
+    if not run.decisions:
+        return False
     rows = watch.drive.reader.rows(run.run_id, steps=list(run.open)).steps.values()
     deadlines = [row.deadline for row in rows if row is not None and row.deadline is not None]
     return bool(deadlines) and max(deadlines) + OVERDUE < watch.drive.clock()

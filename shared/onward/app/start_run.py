@@ -55,6 +55,7 @@ def start_run(
     generation, changes nothing.
     """
     state = engine.start(run_id, generation)
-    if state is Execution.CLOSED:
-        carry_out(drive, run_id, generation, Restart("execution_closed"), until)
+    if state.over:
+        command = Restart("execution_closed", by_itself=state is Execution.CLOSED)
+        carry_out(drive, run_id, generation, command, until)
     return state

@@ -3,18 +3,33 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Any
+from typing import Any, Final
 
 from onward.aws.codec import dumps
 
+_CUT: Final = frozenset({"ABORTED", "TIMED_OUT"})
+
+_HISTORY_FULL: Final = "maximum number of history events"
+"""In the cause of `States.Runtime`, with which an execution is ended at 25,000 events."""
+
 
 class Execution(StrEnum):
-    """How an execution is, as far as a run needs to know."""
+    """How an execution is, as far as a run needs to know.
+
+    CLOSED ended by itself. CUT did not: it was stopped, or its history was full of what Lambda had
+    refused, which says nothing of whether its run can be driven.
+    """
 
     STARTED = "started"
     ALIVE = "alive"
     CLOSED = "closed"
+    CUT = "cut"
     ABSENT = "absent"
+
+    @property
+    def over(self) -> bool:
+        """Whether it drives no more."""
+        return self in {Execution.CLOSED, Execution.CUT}
 
 
 class Engine:
@@ -48,7 +63,10 @@ class Engine:
             found = self._client.describe_execution(executionArn=self._arn(run_id, generation))
         except self._client.exceptions.ExecutionDoesNotExist:
             return Execution.ABSENT
-        return Execution.ALIVE if found["status"] == "RUNNING" else Execution.CLOSED
+        if found["status"] == "RUNNING":
+            return Execution.ALIVE
+        cut = found["status"] in _CUT or _HISTORY_FULL in found.get("cause", "")
+        return Execution.CUT if cut else Execution.CLOSED
 
     def stop(self, run_id: str, generation: int) -> None:
         """Abort a generation's execution; one that has ended stays as it ended."""
