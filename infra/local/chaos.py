@@ -1,7 +1,8 @@
 """Hundreds of refunds while everything breaks: `python -m infra.local.chaos --runs 500`.
 
-Workers of every function are killed and frozen at random, refunds ask for faults of their own,
-replies get lost, writes land late, and the whole emulator is restarted. In the end nothing may
+Workers of every function are killed and frozen at random, tables are busy and functions refused
+for seconds, executions are stopped, refunds ask for faults of their own, replies get lost, writes
+land late, and the whole emulator is restarted. In the end nothing may
 be lost, stuck, or carried out twice.
 """
 
@@ -118,6 +119,8 @@ def _break(chaos: Round, runs: int) -> bool:
         dice=random.Random(chaos.seed),  # noqa: S311 - to be repeatable
         ended=lambda: len(chaos.ended),
         restart_at=[int(part * runs) for part in RESTARTS],
+        outages=0.15,
+        aborts=0.05,
     )
     with havoc, ThreadPoolExecutor(AT_ONCE) as pool:
         list(pool.map(chaos.one, range(runs)))

@@ -20,6 +20,8 @@ from urllib.parse import parse_qs, quote
 
 from ministack.core import sigv4
 
+from infra.local.outages import Outages
+
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, MutableMapping
 
@@ -34,6 +36,7 @@ HEALTH: Final = "/_ministack/health"
 
 _API: Final = re.compile(r"/_aws/execute-api/[0-9a-f]+(?P<rest>/.*)?")
 _SOCKET_CONNECTIONS: Final = "/@connections/"
+_BAD_REQUEST: Final = 400
 _FORBIDDEN: Final = 403
 _POLICY_VIOLATION: Final = 1008
 """WebSocket close code (RFC 6455, 7.4.1); before the handshake it is answered as 403."""
@@ -46,8 +49,9 @@ class Door:
     else knows it; `port` is the one that is listened on.
     """
 
-    def __init__(self, app: App, port: int, secret: str) -> None:
+    def __init__(self, app: App, port: int, secret: str, outages: Outages) -> None:
         self._app = app
+        self._outages = outages
         self._hosts = frozenset(f"{name}:{port}" for name in NAMES)
         self._origins = frozenset(f"http://{host}" for host in self._hosts)
         self._secret = secret
@@ -55,7 +59,8 @@ class Door:
     @classmethod
     def before(cls, app: App) -> Door:
         """Return the door of this process, by the environment that it was started with."""
-        return cls(app, int(os.environ["GATEWAY_PORT"]), os.environ["AWS_SECRET_ACCESS_KEY"])
+        port, secret = int(os.environ["GATEWAY_PORT"]), os.environ["AWS_SECRET_ACCESS_KEY"]
+        return cls(app, port, secret, Outages.here())
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, or refuse it before anything of the emulator has seen it."""
@@ -67,10 +72,12 @@ class Door:
             body = await _whole(receive)
             fault = self._fault_of_signature(scope, body)
             receive = _replayed(body, receive)
-        if fault is None:
-            await self._app(scope, receive, send)
-        else:
+        if fault is not None:
             await _refuse(scope, receive, send, fault)
+        elif busy := self._outages.refuses(scope.get("headers", [])):
+            await _answer(send, _BAD_REQUEST, busy)
+        else:
+            await self._app(scope, receive, send)
 
     def _fault_of_headers(self, scope: Scope) -> str | None:
         """Say what is wrong with Host or Origin; browsers set both, and no page can change them.
@@ -147,7 +154,11 @@ async def _refuse(scope: Scope, receive: Receive, send: Send, fault: str) -> Non
         await receive()  # the handshake, which is answered by closing
         await send({"type": "websocket.close", "code": _POLICY_VIOLATION})
         return
-    body = json.dumps({"__type": "AccessDeniedException", "message": fault}).encode()
+    document = {"__type": "AccessDeniedException", "message": fault}
+    await _answer(send, _FORBIDDEN, json.dumps(document).encode())
+
+
+async def _answer(send: Send, status: int, body: bytes) -> None:
     headers = [(b"content-type", b"application/json"), (b"x-content-type-options", b"nosniff")]
-    await send({"type": "http.response.start", "status": _FORBIDDEN, "headers": headers})
+    await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body})

@@ -15,6 +15,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Final
 
 from infra.local import embedded, formation, hops, queues
+from infra.local.outages import Outages
 from infra.local.starts import Starts
 from infra.local.streams import Poller
 
@@ -63,6 +64,7 @@ def apply() -> None:
     _fail_alone(runtime)
     _tell_error_types(lambda_service)
     _honour_time_out_paths(machines)
+    Outages.here().refuse_starts(machines)
     _let_token_functions_fail(machines)
     lambda_service._poll_dynamodb_streams = Poller(lambda_service, dynamodb).poll
     Starts(lambda_service, runtime).apply()

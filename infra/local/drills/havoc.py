@@ -5,11 +5,16 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Self
 
+from botocore.exceptions import BotoCoreError, ClientError
+
 from infra.local import workers
-from infra.local.stack import down, up
+from infra.local.deploy import client
+from infra.local.outages import STARTS, TABLES, announce
+from infra.local.stack import down, status, up
 
 if TYPE_CHECKING:
     import random
@@ -35,6 +40,8 @@ _PATIENCE: Final = 5.0
 a killer who is faster than that stops everything, and shows nothing."""
 
 _SLEEPS: Final = (0.5, 4.0)
+_OUTAGES: Final = (1.0, 6.0)
+"""Seconds; while they last nothing else strikes the same table or function."""
 
 
 def faults(dice: random.Random) -> dict[str, dict[str, Any]]:
@@ -60,7 +67,9 @@ class Havoc:
     """Breaks a stack until told to stop, about once a run.
 
     `restart_at` says after how many ended runs to restart the emulator, `target` which function's
-    workers are struck, and `kills` which part of the strikes kill; the others freeze.
+    workers are struck, and `kills` which part of the strikes at workers kill; the others freeze.
+    `outages` and `aborts` are the parts that strike at no worker: tables are busy or functions
+    refused for some seconds, or an execution of the driver is stopped.
     """
 
     state: Path
@@ -69,6 +78,8 @@ class Havoc:
     restart_at: list[int] = field(default_factory=list)
     target: str = ANY_FUNCTION
     kills: float = 0.75
+    outages: float = 0.0
+    aborts: float = 0.0
     done: Counter[str] = field(default_factory=Counter)
     _over: threading.Event = field(default_factory=threading.Event)
     _asleep: dict[int, float] = field(default_factory=dict)
@@ -107,7 +118,14 @@ class Havoc:
         self.done["restarts"] += 1
 
     def _strike(self) -> None:
-        """Kill or freeze one worker, whether or not it is busy."""
+        """Strike at tables, starts, an execution, or one worker, whether or not it is busy."""
+        chance = self.dice.random()
+        if chance < self.outages:
+            self._cut_off()
+            return
+        if chance < self.outages + self.aborts:
+            self._abort()
+            return
         found = sorted(workers.workers(self.state, self.target))
         if not found:
             return
@@ -116,6 +134,25 @@ class Havoc:
             self.done["kills"] += workers.end(victim)
         else:
             self.done["freezes"] += workers.freeze(victim)
+
+    def _cut_off(self) -> None:
+        what = self.dice.choice((TABLES, STARTS))
+        announce(self.state, **{what: self.dice.uniform(*_OUTAGES)})
+        self.done[f"outages of {what}"] += 1
+
+    def _abort(self) -> None:
+        """Stop an execution as somebody with a console could; the service may be away itself."""
+        here = status(self.state)
+        if here is None:
+            return
+        machines = client("stepfunctions", here)
+        with suppress(BotoCoreError, ClientError):
+            found = machines.list_executions(
+                stateMachineArn=here.outputs["DriverArn"], statusFilter="RUNNING"
+            )["executions"]
+            if found:
+                machines.stop_execution(executionArn=self.dice.choice(found)["executionArn"])
+                self.done["aborts"] += 1
 
     def _wake(self) -> None:
         """Let those go on that have been frozen for long enough, by us or by themselves."""
