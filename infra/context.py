@@ -15,12 +15,15 @@ _CONCURRENCY: Final = 1000
 """The default quota of concurrent invocations a region; new accounts begin with 10."""
 
 _STAGE: Final = re.compile(r"[A-Za-z][A-Za-z0-9-]{0,31}|")
+_ORIGIN: Final = r"https?://[A-Za-z0-9.-]+(:[0-9]{1,5})?"
 _SWITCH: Final = re.compile(r"[01]?")
 _NUMBER: Final = re.compile(r"[0-9]{0,9}")
 _FORMS: Final = {
     "stage": _STAGE,
     "protect": _SWITCH,
     "drills": _SWITCH,
+    "tracing": _SWITCH,
+    "cors_origins": re.compile(rf"({_ORIGIN}(,{_ORIGIN})*)?"),
     "local_endpoints": _SWITCH,
     "webhook_ports": re.compile(r"([1-9][0-9]{0,4}(,[1-9][0-9]{0,4})*)?"),
     "retention_days": _NUMBER,
@@ -79,6 +82,9 @@ class Context:
     `sandbox_without_filter`: what is done where the kernel takes no seccomp filter. "refuse": no
     code is run; "alarm", the default, for Lambda is not known to take one: it is run under the
     other locks, and rings.
+    `cors_origins`: pages of which origins may call the HTTP API, separated by commas; none is the
+    default.
+    `tracing`: "1" has X-Ray trace functions and driver.
     `drills`: "1" lets tools inject faults.
     `local_endpoints`: "1" lets webhooks go to private addresses.
     `webhook_ports`: ports that webhooks may have, separated by commas; by default those of
@@ -105,6 +111,8 @@ class Context:
     model: str = ""
     layer: str = ""
     sandbox_without_filter: str = ""
+    cors_origins: str = ""
+    tracing: str = ""
     drills: str = ""
     local_endpoints: str = ""
     webhook_ports: str = ""
@@ -126,6 +134,11 @@ class Context:
         """Keys and values of the tags."""
         pairs = (tag.split("=", 1) for tag in self.tags.split(",") if tag)
         return {key.strip(): value.strip() for key, value in pairs}
+
+    @property
+    def origins(self) -> list[str]:
+        """Whose pages may call the HTTP API."""
+        return [origin for origin in self.cors_origins.split(",") if origin]
 
     @property
     def keeps_data(self) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Final
 
-from aws_cdk import RemovalPolicy, Stack
+from aws_cdk import Duration, RemovalPolicy, Stack
 from aws_cdk import aws_apigatewayv2 as gateway
 from aws_cdk import aws_logs as logs
 from aws_cdk.aws_apigatewayv2_integrations import HttpLambdaIntegration
@@ -14,6 +14,8 @@ from constructs import Construct
 from infra.acknowledge import acknowledge
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from aws_cdk import aws_lambda as lambda_
 
 TIMEOUT: Final = 29
@@ -36,16 +38,38 @@ _LOGGED: Final = {
 """Of each request. Never its query string or headers: they may hold a ticket or a key."""
 
 
-class Http(Construct):
-    """One route, one stage, throttled in requests a second for all callers together."""
+_READABLE: Final = ("ETag", "Location", "Retry-After", "WWW-Authenticate")
+_SENT: Final = (
+    "authorization",
+    "content-type",
+    "idempotency-key",
+    "if-none-match",
+    "last-event-id",
+    "traceparent",
+    "tracestate",
+)
 
-    def __init__(self, scope: Construct, identifier: str, handler: lambda_.IFunction) -> None:
+
+class Http(Construct):
+    """One route, one stage, throttled in requests a second for all callers together.
+
+    Pages of `origins` may call it from a browser, with a key in a header: cookies are not used.
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        identifier: str,
+        handler: lambda_.IFunction,
+        origins: Sequence[str] = (),
+    ) -> None:
         super().__init__(scope, identifier)
         self.api: Final = gateway.HttpApi(
             self,
             "Api",
             api_name=f"{Stack.of(self).stack_name}-http",
             create_default_stage=False,
+            cors_preflight=_allowed(origins) if origins else None,
             default_integration=HttpLambdaIntegration("HttpApi", handler),
         )
         self.stage: Final = gateway.HttpStage(
@@ -75,3 +99,13 @@ class Http(Construct):
         stage.access_log_settings = gateway.CfnStage.AccessLogSettingsProperty(
             destination_arn=log.log_group_arn, format=json.dumps(_LOGGED)
         )
+
+
+def _allowed(origins: Sequence[str]) -> gateway.CorsPreflightOptions:
+    return gateway.CorsPreflightOptions(
+        allow_origins=list(origins),
+        allow_methods=[gateway.CorsHttpMethod.ANY],
+        allow_headers=list(_SENT),
+        expose_headers=list(_READABLE),
+        max_age=Duration.hours(1),
+    )

@@ -25,7 +25,9 @@ from infra.outbox import NOTIFY_TIMEOUT, START_TIMEOUT, Outbox
 from infra.outputs import write_outputs
 from infra.patrol import TIMEOUT as PATROL_TIMEOUT
 from infra.patrol import Patrol
+from infra.queries import save_queries
 from infra.state import State
+from infra.tracing import trace
 from infra.wiring import connect, grant
 
 if TYPE_CHECKING:
@@ -85,12 +87,15 @@ class OnwardStack(Stack):
         self.publish_outbox: Final = self._publish_outbox()
         self.sockets: Final = self._socket_functions()
         self.push_events: Final = self._push_events()
-        self.http: Final = Http(self, "Http", self.http_api)
+        self.http: Final = Http(self, "Http", self.http_api, self.context.origins)
         connect(self)
         grant(self)
         self.alarms: Final = Alarms(self, "Alarms", email=self.context.email)
         self.dashboard: Final = Dashboard(self, "Dashboard")
         self._watch()
+        save_queries(self)
+        if self.context.tracing == "1":
+            trace(self)
         write_outputs(self)
 
     def _driven(self) -> Driven:

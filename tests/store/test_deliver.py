@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from onward.domain.delivery import SyncStatus
 
 from infra.local.subscriber import Subscriber, Told
 from tests import faults
+from tests.store.conftest import RUNS
 from tests.store.delivering import World
 from tests.store.runs import RUN_ID
 
@@ -238,3 +240,32 @@ def test_the_invocation_ends_before_its_time_is_up(here: World, hook: Subscriber
     hook.answer = lambda _number, _event: Told()
     assert here.deliver(after=wake.after) is None
     assert SyncStatus.SYNCED == here.sync()
+
+
+def test_a_webhook_bears_the_trace_of_whoever_submitted_its_run(
+    here: World, hook: Subscriber, dynamodb: Any
+) -> None:
+    """As headers and in the event, by the same names; a run without one bears none."""
+    parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+    dynamodb.update_item(
+        TableName=RUNS,
+        Key={"pk": {"S": f"RUN#{RUN_ID}"}, "sk": {"S": "RUN"}},
+        UpdateExpression="SET traceparent = :p, tracestate = :s",
+        ExpressionAttributeValues={":p": {"S": parent}, ":s": {"S": "vendor=1"}},
+    )
+    here.subscribe(hook)
+    here.finish()
+    sent: list[tuple[dict[str, str], bytes]] = []
+    sender = here.sender()
+
+    def post(url: str, headers: dict[str, str], body: bytes, seconds: float) -> Any:
+        sent.append((headers, body))
+        return sender.post(url, headers, body, seconds)
+
+    wake = WakeUp(RUN_ID, "acme", "billing")
+    deliver(dataclasses.replace(sender, post=post), wake, here.time.now + here.seconds)
+    assert 3 == len(sent)
+    for headers, body in sent:
+        event = json.loads(body)
+        assert (parent, "vendor=1") == (headers["traceparent"], headers["tracestate"])
+        assert (parent, "vendor=1") == (event["traceparent"], event["tracestate"])

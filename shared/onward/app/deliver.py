@@ -32,6 +32,7 @@ from onward.domain.delivery import (
     Try,
     most_hops,
 )
+from onward.domain.trace import trace_of
 from onward.metrics import Metric, count
 
 if TYPE_CHECKING:
@@ -221,7 +222,8 @@ def _send(sender: Sender, wake: WakeUp, event: Event, progress: Progress) -> Mis
     endpoint = progress.endpoint
     began = sender.clock()
     seconds = SECONDS if wake.slow else QUICK_SECONDS
-    failed = post_event(sender.post, endpoint, wake.run_id, event, began, seconds)
+    trace = trace_of(progress.run)
+    failed = post_event(sender.post, endpoint, wake.run_id, event, began, seconds, trace)
     progress.tried.append(Try(began, event.seq, "acknowledged" if failed is None else failed.error))
     now = sender.clock()
     if failed is None:

@@ -50,14 +50,17 @@ def post_event(
     event: Event,
     now: float,
     seconds: float,
+    trace: dict[str, str],
 ) -> Missed | None:
     """Send an event within some seconds; None when it was acknowledged.
 
-    Its `webhook-id` is the same at every try, so a receiver can tell what it has had.
+    Its `webhook-id` is the same at every try, so a receiver can tell what it has had. The trace of
+    whoever submitted the run goes with it, as headers and as attributes of the event (CloudEvents'
+    Distributed Tracing extension).
     """
     webhook_id = f"{run_id}/{event.seq}/{endpoint.endpoint_id}"
-    body = dumps(cloud_event(run_id, event))
-    headers = {"Content-Type": CONTENT_TYPE, "User-Agent": "onward", "Origin": ORIGIN}
+    body = dumps(cloud_event(run_id, event) | trace)
+    headers = {**trace, "Content-Type": CONTENT_TYPE, "User-Agent": "onward", "Origin": ORIGIN}
     try:
         signed = headers | signature(endpoint, webhook_id, body, now)
         return _judge(post(endpoint.url, signed, body.encode(), seconds), now)

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from onward.domain.model import Run
 
 MAX_STATE: Final = 512
 """Characters of `tracestate` that are kept: at least so many have to be handed on (3.3.1.5)."""
@@ -41,6 +44,11 @@ class Trace:
         """
         state = {"tracestate": self.state} if self.state else {}
         return {"traceparent": self.parent} | state
+
+
+def trace_of(run: Run) -> dict[str, str]:
+    """Return what a request about a run carries of its trace; nothing where it has none."""
+    return Trace(run.traceparent, run.tracestate).headers if run.traceparent else {}
 
 
 def read_trace(parent: str | None, state: str | None) -> Trace | None:
