@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from typing import Any
 
@@ -19,6 +20,9 @@ from tests.store.listening import Sockets
 from tests.store.runs import RUN_ID
 
 EVENTS = 2000
+SLOWNESS = [0.1, *([10.0] if os.environ.get("ONWARD_TEST_PROFILE") == "thorough" else [])]
+"""Seconds an answer takes; the longer ones are some minutes of a core: see test_machine."""
+
 CUT = 16
 """Hops after which Lambda cuts a chain that is not allowed."""
 
@@ -47,7 +51,7 @@ def long(here: World, dynamodb: Any) -> World:
     return here
 
 
-@pytest.mark.parametrize("seconds", [0.1, 10.0])
+@pytest.mark.parametrize("seconds", SLOWNESS)
 def test_a_healthy_endpoint_hears_all_of_a_long_log(long: World, seconds: float) -> None:
     """However slow it answers: no letter, no chain over its bound, each event acknowledged once."""
     long.subscribe("http://127.0.0.1:9/", event_types=("*",), created_at=long.time.now - 1e6)
@@ -73,7 +77,7 @@ def test_a_healthy_endpoint_hears_all_of_a_long_log(long: World, seconds: float)
     assert hops <= most_hops(long.run)
 
 
-@pytest.mark.parametrize("seconds", [0.1, 10.0])
+@pytest.mark.parametrize("seconds", SLOWNESS)
 def test_a_socket_hears_all_of_a_long_log(
     long: World, sockets: Sockets, time: Time, seconds: float
 ) -> None:
