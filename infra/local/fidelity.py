@@ -85,8 +85,11 @@ def _fail_alone(runtime: Any) -> None:
     spawn: Callable[[Any], None] = runtime.Worker._spawn
 
     def spawn_known(worker: Any) -> None:
-        spawn(worker)
-        worker.onward_process = worker._proc
+        worker.onward_process = None
+        try:
+            spawn(worker)
+        finally:  # it may have died while it started
+            worker.onward_process = worker._proc
 
     def invoke_alone(worker: Any, *args: Any, **options: Any) -> dict[str, Any]:
         try:
@@ -95,7 +98,8 @@ def _fail_alone(runtime: Any) -> None:
             worker.kill()
             result = {"status": "error", "error": str(error), "log": ""}
         if str(result.get("error", "")).startswith(_DIED):
-            result["error"] = _EXITED + _how(worker.onward_process.poll())
+            process = worker.onward_process
+            result["error"] = _EXITED + _how(None if process is None else process.poll())
         return result
 
     runtime.Worker._spawn = spawn_known

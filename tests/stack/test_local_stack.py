@@ -170,7 +170,7 @@ def test_a_deployment_that_was_rolled_back_can_be_repeated(tmp_path: Path) -> No
 
             published = versions(FunctionName=outputs["ExecuteStepFunction"])["Versions"]
             assert len([v for v in published if v["Version"] != "$LATEST"]) == number
-            assert len(client("dynamodb", here).list_tables()["TableNames"]) == 3
+            assert len(client("dynamodb", here).list_tables()["TableNames"]) == 4
     finally:
         emulator.stop(state)
 
