@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from onward.app.socket_tickets import redeem_socket_ticket
+from onward.app.live.socket_tickets import redeem_socket_ticket
 from onward.compose_live import clock, door, tickets
 from onward.observability import log
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
-from onward.app.execute_once import execute_once
-from onward.app.execute_step import Attempt, Worker
-from onward.app.look_again import Look, look_again
+from onward.app.driving.execute_once import execute_once
+from onward.app.driving.execute_step import Attempt, Worker
+from onward.app.driving.look_again import Look, look_again
 from onward.compose import (
     allows_drills,
     attempts,

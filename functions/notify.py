@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from onward.app.deliver import deliver, read_wake_up
-from onward.app.prove_endpoint import prove_endpoint
+from onward.app.delivering.deliver import deliver, read_wake_up
+from onward.app.delivering.prove_endpoint import prove_endpoint
 from onward.compose import until
 from onward.compose_notify import is_slow, lane, sender, status_of
 from onward.observability import log

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from onward.app.park_driver import park_driver
+from onward.app.driving.park_driver import park_driver
 from onward.compose import drive, wake_driver
 from onward.observability import log
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from onward.app.carry_out import COMMIT_MARGIN
-from onward.app.patrol import look_after, patrol, run_of
+from onward.app.driving.carry_out import COMMIT_MARGIN
+from onward.app.patrol.look_after import look_after, patrol, run_of
 from onward.compose import patrol_seconds, until, watch
 from onward.metrics import Metric, count
 from onward.observability import log

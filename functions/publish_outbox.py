@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from onward.app.publish_outbox import publish_outbox
+from onward.app.delivering.publish_outbox import publish_outbox
 from onward.compose_notify import outlets
 from onward.observability import log
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from onward.app.carry_out import COMMIT_MARGIN
-from onward.app.close_sockets import close_sockets
-from onward.app.push_events import push_events
+from onward.app.driving.carry_out import COMMIT_MARGIN
+from onward.app.live.close_sockets import close_sockets
+from onward.app.live.push_events import push_events
 from onward.compose import live_queue, until
 from onward.compose_live import clock, key_sockets, live, sockets
 from onward.observability import log

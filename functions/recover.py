@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from onward.app.carry_out import COMMIT_MARGIN
-from onward.app.recover_step import recover_step
+from onward.app.driving.carry_out import COMMIT_MARGIN
+from onward.app.driving.recover_step import recover_step
 from onward.compose import drive, until
 from onward.observability import log
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from onward.app.run_code import run_code
+from onward.app.driving.run_code import run_code
 from onward.compose import cell
 from onward.metrics import Metric, count
 from onward.observability import log

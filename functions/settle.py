@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from onward.app.carry_out import COMMIT_MARGIN
-from onward.app.settle_run import settle_run
+from onward.app.driving.carry_out import COMMIT_MARGIN
+from onward.app.driving.settle_run import settle_run
 from onward.compose import drive, until
 from onward.observability import log
 

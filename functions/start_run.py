@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from onward.app.carry_out import COMMIT_MARGIN
-from onward.app.start_run import take_message
+from onward.app.driving.carry_out import COMMIT_MARGIN
+from onward.app.submitting.start_run import take_message
 from onward.compose import starter, until
 from onward.observability import log
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from onward.app.answer_socket import forget_socket
+from onward.app.live.answer_socket import forget_socket
 from onward.compose_live import cursors, key_sockets, socket_of
 from onward.observability import log
 

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
-from onward.app.keys import lasting_key
+from onward.app.access.keys import lasting_key
 from onward.aws.api_keys import ApiKeys
 
 from infra.local import assembly, emulator

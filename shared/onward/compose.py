@@ -9,8 +9,8 @@ from functools import cache
 from typing import TYPE_CHECKING, Final
 from uuid import uuid4
 
-from onward.app.carry_out import Drive
-from onward.app.wake_live import live_wake_up
+from onward.app.driving.carry_out import Drive
+from onward.app.live.wake_live import live_wake_up
 from onward.aws.blobs import Blobs
 from onward.aws.clients import client
 from onward.aws.engine import Engine, answer_token
@@ -23,12 +23,12 @@ from onward.settings import settings
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from onward.app.admission import Share
-    from onward.app.follow_up import Ends
-    from onward.app.patrol import Patrol
-    from onward.app.run_code import RemoteSandbox
-    from onward.app.start_run import Starter
-    from onward.app.wake_notify import Bell
+    from onward.app.access.admission import Share
+    from onward.app.delivering.wake_notify import Bell
+    from onward.app.driving.run_code import RemoteSandbox
+    from onward.app.patrol.follow_up import Ends
+    from onward.app.patrol.look_after import Patrol
+    from onward.app.submitting.start_run import Starter
     from onward.aws.idempotency import Once
     from onward.aws.models import BedrockModel
     from onward.domain.model import Run
@@ -79,7 +79,7 @@ def live_queue(function: str) -> Queue:
 @cache
 def bell(function: str) -> Bell:
     """Return what wakes deliveries directly; its queue's client is made when somebody listens."""
-    from onward.app.wake_notify import Bell
+    from onward.app.delivering.wake_notify import Bell
     from onward.aws.endpoints import Endpoints
 
     held = settings(function)
@@ -124,7 +124,7 @@ def tools() -> Mapping[str, ToolSpec]:
 @cache
 def sandbox() -> RemoteSandbox:
     """Return the way to `run_sandbox`; its client is made by the first code that is run."""
-    from onward.app.run_code import RemoteSandbox
+    from onward.app.driving.run_code import RemoteSandbox
     from onward.aws.functions import Function
 
     name = settings("execute_step").sandbox_function
@@ -155,7 +155,7 @@ def engine(function: str) -> Engine:
 @cache
 def share(function: str) -> Share:
     """Return who is let in: no tenant holds more than half of what may run at a time."""
-    from onward.app.admission import Share
+    from onward.app.access.admission import Share
     from onward.aws.active_runs import ActiveRuns
 
     held = settings(function)
@@ -166,7 +166,7 @@ def share(function: str) -> Share:
 @cache
 def starter() -> Starter:
     """Return what `start_run` starts executions with."""
-    from onward.app.start_run import Starter
+    from onward.app.submitting.start_run import Starter
 
     return Starter(drive("start_run"), engine("start_run"), share("start_run"))
 
@@ -180,7 +180,7 @@ def start_queue(function: str) -> Queue:
 @cache
 def watch() -> Patrol:
     """Return what looking after runs takes."""
-    from onward.app.patrol import Patrol
+    from onward.app.patrol.look_after import Patrol
     from onward.aws.due import DueIndex
     from onward.aws.functions import invoke_version
     from onward.aws.incidents import Incidents
@@ -200,8 +200,8 @@ def watch() -> Patrol:
 
 def ends() -> Ends:
     """Return what looking after runs that have ended takes."""
-    from onward.app.follow_up import Ends
-    from onward.app.wake_live import Siren
+    from onward.app.live.wake_live import Siren
+    from onward.app.patrol.follow_up import Ends
     from onward.aws.cursors import Cursors
     from onward.aws.deliveries import Deliveries
     from onward.aws.endpoints import Endpoints

@@ -8,11 +8,10 @@ import time
 from functools import cache
 from typing import Final
 
-from onward.app.admission import Quota
-from onward.app.http.api import Api
-from onward.app.keys import Doorkeeper
+from onward.app.access.admission import Quota
+from onward.app.access.keys import Doorkeeper
 from onward.app.service import Service
-from onward.app.submit_run import KEY_SECONDS
+from onward.app.submitting.submit_run import KEY_SECONDS
 from onward.aws.active_runs import ActiveRuns
 from onward.aws.api_keys import ApiKeys
 from onward.aws.audit import AuditLog
@@ -28,6 +27,7 @@ from onward.aws.waiting_slots import WaitingSlots
 from onward.compose import blobs, drive, live_queue, wake_driver
 from onward.compose_notify import downstream
 from onward.domain.limits import RunLimits, TenantLimits
+from onward.http.api import Api
 from onward.sdk.catalogue import Catalogue, load_catalogue
 from onward.settings import Settings, settings
 

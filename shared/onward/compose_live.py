@@ -8,9 +8,9 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from onward.app.answer_socket import Desk, Socket
-from onward.app.keys import Doorkeeper
-from onward.app.wake_live import live_wake_up
+from onward.app.access.keys import Doorkeeper
+from onward.app.live.answer_socket import Desk, Socket
+from onward.app.live.wake_live import live_wake_up
 from onward.aws.api_keys import ApiKeys
 from onward.aws.clients import client
 from onward.aws.cursors import Cursors
@@ -21,7 +21,7 @@ from onward.compose import blobs, live_queue
 from onward.settings import settings
 
 if TYPE_CHECKING:
-    from onward.app.push_events import Live
+    from onward.app.live.push_events import Live
     from onward.aws.socket_tickets import SocketTickets
 
 clock = time.time
@@ -79,8 +79,8 @@ def desk() -> Desk:
 @cache
 def live() -> Live:
     """Return what pushing events takes."""
-    from onward.app.downstream import our_books
-    from onward.app.push_events import Live
+    from onward.app.delivering.downstream import our_books
+    from onward.app.live.push_events import Live
     from onward.aws.deliveries import Deliveries
     from onward.aws.endpoints import Endpoints
     from onward.aws.failed_posts import FailedPosts

@@ -8,11 +8,11 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from onward.app.ask_status import ask_status, reply_of
-from onward.app.deliver import SECONDS, Sender, WakeUp
-from onward.app.downstream import Downstream
-from onward.app.publish_outbox import Outlets
-from onward.app.wake_notify import Subscribers, wake_up
+from onward.app.delivering.ask_status import ask_status, reply_of
+from onward.app.delivering.deliver import SECONDS, Sender, WakeUp
+from onward.app.delivering.downstream import Downstream
+from onward.app.delivering.publish_outbox import Outlets
+from onward.app.delivering.wake_notify import Subscribers, wake_up
 from onward.aws.clients import client
 from onward.aws.deliveries import Deliveries
 from onward.aws.endpoint_secrets import EndpointSecrets
@@ -20,15 +20,15 @@ from onward.aws.endpoints import Endpoints
 from onward.aws.functions import Function, FunctionFailed
 from onward.aws.queues import Message, Queue
 from onward.aws.run_reader import RunReader
-from onward.aws.webhooks import NoAnswer, request
 from onward.compose import bell, live_queue, start_queue
+from onward.outside.request import NoAnswer, request
 from onward.settings import settings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from onward.aws.webhooks import Reply
     from onward.domain.delivery import Endpoint
+    from onward.outside.request import Reply
     from onward.settings import Settings
 
 

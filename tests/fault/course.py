@@ -6,9 +6,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from onward.app.carry_out import carry_out
-from onward.app.execute_once import execute_once
-from onward.app.execute_step import Attempt, Worker
+from onward.app.driving.carry_out import carry_out
+from onward.app.driving.execute_once import execute_once
+from onward.app.driving.execute_step import Attempt, Worker
 from onward.aws.idempotency import Once
 from onward.aws.run_reader import RunReader
 from onward.domain.errors import NotWaiting

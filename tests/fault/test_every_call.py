@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from moto import mock_aws
-from onward.app.carry_out import Drive
+from onward.app.driving.carry_out import Drive
 from onward.aws.blobs import Blobs
 from onward.aws.idempotency import Once
 from onward.aws.run_reader import RunReader

@@ -7,7 +7,7 @@ from typing import Any
 
 import botocore.session
 import pytest
-from onward.app.recover_step import REFUSED
+from onward.app.driving.recover_step import REFUSED
 from onward.domain.limits import HANDOFF_DECISIONS, MAX_LANES
 
 from infra.driver import DEFINITION

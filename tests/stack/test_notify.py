@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 from botocore.exceptions import BotoCoreError, ClientError
-from onward.app.deliver import QUICK_SECONDS
+from onward.app.delivering.deliver import QUICK_SECONDS
 from onward.client import Onward
 
 from infra.local.deploy import client

@@ -9,7 +9,7 @@ from typing import Any
 
 import httpx
 import pytest
-from onward.app.keys import issue_key
+from onward.app.access.keys import issue_key
 from onward.aws.api_keys import ApiKeys
 from onward.client import Onward, OnwardProblem
 from websockets.asyncio.client import ClientConnection, connect

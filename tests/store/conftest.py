@@ -12,15 +12,14 @@ import boto3
 import pytest
 from botocore.config import Config
 from moto import mock_aws
-from onward.app.admission import Quota
-from onward.app.ask_status import ask_status, reply_of
-from onward.app.carry_out import Drive
-from onward.app.downstream import Downstream
-from onward.app.http.api import Api
-from onward.app.keys import Doorkeeper, issue_key
+from onward.app.access.admission import Quota
+from onward.app.access.keys import Doorkeeper, issue_key
+from onward.app.delivering.ask_status import ask_status, reply_of
+from onward.app.delivering.downstream import Downstream
+from onward.app.delivering.wake_notify import Bell
+from onward.app.driving.carry_out import Drive
 from onward.app.service import Service
-from onward.app.submit_run import KEY_SECONDS
-from onward.app.wake_notify import Bell
+from onward.app.submitting.submit_run import KEY_SECONDS
 from onward.aws.active_runs import ActiveRuns
 from onward.aws.api_keys import ApiKeys
 from onward.aws.audit import AuditLog
@@ -37,11 +36,12 @@ from onward.aws.run_store import RunStore
 from onward.aws.socket_tickets import SocketTickets
 from onward.aws.tenants import Tenants
 from onward.aws.waiting_slots import WaitingSlots
-from onward.aws.webhooks import Reply, request
 from onward.domain.delivery import Endpoint
 from onward.domain.limits import RunLimits, TenantLimits
 from onward.domain.protocol import Begin
+from onward.http.api import Api
 from onward.observability import log
+from onward.outside.request import Reply, request
 
 from infra.local.subscriber import Subscriber, subscribed
 from tests.store import scripted_tools

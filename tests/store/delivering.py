@@ -6,13 +6,13 @@ import dataclasses
 from dataclasses import dataclass, field
 from typing import Any
 
-from onward.app.deliver import QUICK_SECONDS, SECONDS, Sender, WakeUp, deliver
-from onward.app.downstream import Downstream
+from onward.app.delivering.deliver import QUICK_SECONDS, SECONDS, Sender, WakeUp, deliver
+from onward.app.delivering.downstream import Downstream
 from onward.app.service import Service
-from onward.aws.webhooks import request
 from onward.domain.delivery import Delivery, Endpoint, Secret, SyncStatus
 from onward.domain.model import Json, Run
 from onward.domain.protocol import Begin
+from onward.outside.request import request
 
 from infra.local.subscriber import Subscriber
 from tests.store import scripted_tools

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from onward.app.carry_out import Drive
-from onward.app.execute_step import Attempt, Worker, execute_step
-from onward.app.park_driver import park_driver
-from onward.app.recover_step import recover_step
-from onward.app.settle_run import settle_run
+from onward.app.driving.carry_out import Drive
+from onward.app.driving.execute_step import Attempt, Worker, execute_step
+from onward.app.driving.park_driver import park_driver
+from onward.app.driving.recover_step import recover_step
+from onward.app.driving.settle_run import settle_run
 from onward.domain.plan import ToolSpec
 from onward.domain.protocol import Decision, Do
 from onward.sdk import Model

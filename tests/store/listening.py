@@ -9,11 +9,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from onward.app.answer_socket import Desk, Socket, answer_socket, open_socket
-from onward.app.close_sockets import close_sockets
-from onward.app.keys import Doorkeeper
-from onward.app.push_events import Live, push_events
-from onward.app.wake_live import PassedOn, live_wake_up
+from onward.app.access.keys import Doorkeeper
+from onward.app.live.answer_socket import Desk, Socket, answer_socket, open_socket
+from onward.app.live.close_sockets import close_sockets
+from onward.app.live.push_events import Live, push_events
+from onward.app.live.wake_live import PassedOn, live_wake_up
 from onward.aws.api_keys import ApiKeys
 from onward.aws.blobs import Blobs
 from onward.aws.cursors import Cursors

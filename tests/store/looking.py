@@ -5,8 +5,8 @@ from __future__ import annotations
 from secrets import token_bytes
 from typing import Any
 
-from onward.app.follow_up import Ends, FollowUp, follow_up
-from onward.app.wake_live import Siren
+from onward.app.live.wake_live import Siren
+from onward.app.patrol.follow_up import Ends, FollowUp, follow_up
 from onward.aws.cursors import Cursors
 from onward.aws.retention import Retention
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from onward.app.read_run import read_run
+from onward.app.reading.read_run import read_run
 from onward.app.service import Service
 from onward.domain.model import Payload
 

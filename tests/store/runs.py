@@ -6,7 +6,7 @@ import itertools
 from dataclasses import dataclass, field
 from typing import Any
 
-from onward.app.carry_out import Drive, decided, look
+from onward.app.driving.carry_out import Drive, decided, look
 from onward.aws.blobs import Blobs
 from onward.aws.run_reader import RunReader
 from onward.aws.run_store import RunStore

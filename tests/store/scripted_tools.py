@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-from onward.app.call_tool import WorkerDied
+from onward.app.driving.call_tool import WorkerDied
 from onward.sdk import Applied, NotApplied, StepContext, tool
 from pydantic import BaseModel
 

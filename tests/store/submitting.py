@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from onward.app.http.requests import Request
-from onward.app.http.routes import post_run
 from onward.app.service import Service
 from onward.aws import keys
 from onward.aws.tenants import Holder
+from onward.http.requests import Request
+from onward.http.routes import post_run
 
 from tests.store.conftest import RUNS
 

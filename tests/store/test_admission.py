@@ -6,10 +6,10 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from onward.app.admission import COUNTED_FOR, Quota, Share
-from onward.app.carry_out import carry_out
+from onward.app.access.admission import COUNTED_FOR, Quota, Share
+from onward.app.driving.carry_out import carry_out
 from onward.app.service import Service
-from onward.app.start_run import Starter, take_message
+from onward.app.submitting.start_run import Starter, take_message
 from onward.aws import keys
 from onward.aws.active_runs import ActiveRuns
 from onward.aws.engine import Engine, Execution

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
-from onward.app.carry_out import carry_out
-from onward.app.execute_step import Attempt, Worker, execute_step
+from onward.app.driving.carry_out import carry_out
+from onward.app.driving.execute_step import Attempt, Worker, execute_step
 from onward.aws.run_reader import RunReader
 from onward.aws.run_store import RunStore
 from onward.domain.effects import EffectState

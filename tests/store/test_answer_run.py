@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from onward.app.answer_run import resolve_step
+from onward.app.operating.answer_run import resolve_step
 from onward.app.service import Service
 from onward.aws.run_reader import RunReader
 from onward.aws.run_store import RunStore

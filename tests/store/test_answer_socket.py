@@ -4,7 +4,7 @@ import random
 from typing import Any
 
 import pytest
-from onward.app.answer_socket import Socket, answer_socket, forget_socket
+from onward.app.live.answer_socket import Socket, answer_socket, forget_socket
 from onward.app.service import Service
 from onward.aws.cursors import MAX_RUNS, Subscription
 from onward.aws.sockets import management, reachable

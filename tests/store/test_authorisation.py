@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from onward.app.http.routes import OPEN, ROUTES, TICKETED
-from onward.app.revoke_key import revoke_key
+from onward.app.operating.revoke_key import revoke_key
 from onward.app.service import Service
+from onward.http.routes import OPEN, ROUTES, TICKETED
 
 from tests.store.caller import Caller, Reply
 from tests.store.conftest import ACCESS, CURSORS, RUNS, Time, caller, issue, issued

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from onward.app.execute_once import execute_once
-from onward.app.execute_step import Attempt, Worker
+from onward.app.driving.execute_once import execute_once
+from onward.app.driving.execute_step import Attempt, Worker
 from onward.aws.batches import CALL_SECONDS, Pauses
 from onward.aws.idempotency import NoAnswer, Once
 from onward.aws.run_reader import RunReader

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from botocore.exceptions import ConnectTimeoutError
-from onward.app import carry_out as module
+from onward.app.driving import carry_out as module
 from onward.aws.run_reader import RunReader
 from onward.aws.run_store import RunStore
 from onward.domain.model import Payload

@@ -15,8 +15,8 @@ from zlib import crc32
 import pytest
 import schemathesis
 from hypothesis import HealthCheck, settings
-from onward.app.http.openapi import openapi
 from onward.app.service import Service
+from onward.http.openapi import openapi
 from schemathesis.specs.openapi.checks import positive_data_acceptance
 
 from tests.store.conftest import Time, caller, issue

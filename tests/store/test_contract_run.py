@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from onward.app.artifacts import TenantArtifacts
+from onward.app.payloads.artifacts import TenantArtifacts
 from onward.domain.model import RunStatus, StepStatus
 from onward.sdk import Artifact
 from onward.sdk.catalogue import load_catalogue

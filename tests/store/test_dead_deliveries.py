@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from onward.app.deliver import WakeUp, deliver
-from onward.app.redrive import dead_deliveries, redrive
+from onward.app.delivering.deliver import WakeUp, deliver
+from onward.app.delivering.redrive import dead_deliveries, redrive
 from onward.domain.delivery import LAST_RECEIVES, SyncStatus, most_hops
 
 from infra.local.subscriber import Subscriber, Told
@@ -156,7 +156,7 @@ def test_a_redriven_delivery_has_all_its_tries_again(failing: World, hook: Subsc
     (letter,) = failing.letters
     failing.letters.clear()
     queue = failing.downstream.dead()
-    from onward.app.wake_notify import wake_up
+    from onward.app.delivering.wake_notify import wake_up
 
     queue.send_ordered([wake_up(letter.run_id, letter.tenant, letter.endpoint_id, "letter")])
 

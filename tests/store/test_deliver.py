@@ -5,8 +5,8 @@ import json
 from typing import Any
 
 import pytest
-from onward.app.deliver import MARGIN, WakeUp, deliver
-from onward.app.endpoints import rotate_secret
+from onward.app.delivering.deliver import MARGIN, WakeUp, deliver
+from onward.app.delivering.endpoints import rotate_secret
 from onward.domain.delivery import SyncStatus
 
 from infra.local.subscriber import Subscriber, Told

@@ -4,7 +4,7 @@ from time import monotonic
 from typing import Any
 
 import pytest
-from onward.app.downstream import ASK_SECONDS
+from onward.app.delivering.downstream import ASK_SECONDS
 from onward.domain.delivery import SyncStatus
 
 from infra.local.subscriber import Subscriber, Told

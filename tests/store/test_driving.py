@@ -3,8 +3,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from onward.app.park_driver import park_driver
-from onward.app.start_run import start_run
+from onward.app.driving.park_driver import park_driver
+from onward.app.submitting.start_run import start_run
 from onward.aws.engine import Engine, Execution
 from onward.aws.run_reader import RunReader
 from onward.aws.run_store import RunStore

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from onward.app.endpoints import BOTH_VALID_SECONDS
+from onward.app.delivering.endpoints import BOTH_VALID_SECONDS
 from onward.app.service import Service
 from onward.domain.delivery import Secret
 

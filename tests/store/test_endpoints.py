@@ -6,7 +6,7 @@ from base64 import b64decode
 from typing import Any
 
 import pytest
-from onward.app.endpoints import BOTH_VALID_SECONDS, MAX_ENDPOINTS
+from onward.app.delivering.endpoints import BOTH_VALID_SECONDS, MAX_ENDPOINTS
 from onward.app.service import Service
 
 from infra.local.subscriber import subscribed

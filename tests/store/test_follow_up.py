@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from onward.app.answer_run import resume_run
-from onward.app.follow_up import GIVE_UP, FollowUp
-from onward.app.read_run import read_run
-from onward.app.replay_events import replay_events
+from onward.app.operating.answer_run import resume_run
+from onward.app.patrol.follow_up import GIVE_UP, FollowUp
+from onward.app.reading.read_run import read_run
+from onward.app.reading.replay_events import replay_events
 from onward.domain.delivery import SyncStatus
 from onward.domain.errors import CursorExpired, Fatal, NotResumable
 

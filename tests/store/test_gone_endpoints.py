@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from onward.app.endpoints import delete_endpoint, put_endpoint
-from onward.app.follow_up import FollowUp
-from onward.app.wake_notify import wake_up
+from onward.app.delivering.endpoints import delete_endpoint, put_endpoint
+from onward.app.delivering.wake_notify import wake_up
+from onward.app.patrol.follow_up import FollowUp
 from onward.domain.delivery import SyncStatus
 from onward.metrics import Metric, embedded, forget
 
@@ -130,7 +130,7 @@ def test_an_old_address_does_not_disable_the_new_one(here: World, hook: Subscrib
 
 def test_redriving_a_disabled_endpoint_keeps_the_letter(gone: World, hook: Subscriber) -> None:
     """Somebody has to decide about the endpoint, not about its letters."""
-    from onward.app.redrive import redrive
+    from onward.app.delivering.redrive import redrive
 
     assert 1 == redrive(gone.downstream, "acme")
     assert gone.deliver() is None

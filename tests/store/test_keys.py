@@ -9,8 +9,8 @@ from secrets import token_bytes
 from typing import Any
 
 import pytest
-from onward.app.keys import Doorkeeper, aside, issue_key, lasting_key, new_key
-from onward.app.revoke_key import revoke_key
+from onward.app.access.keys import Doorkeeper, aside, issue_key, lasting_key, new_key
+from onward.app.operating.revoke_key import revoke_key
 from onward.app.service import Service
 from onward.domain.access import key_id_of
 from onward.domain.errors import Unauthenticated

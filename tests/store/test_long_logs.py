@@ -7,12 +7,12 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from onward.app.deliver import WakeUp, deliver
-from onward.app.push_events import push_events
-from onward.app.wake_live import PassedOn
+from onward.app.delivering.deliver import WakeUp, deliver
+from onward.app.live.push_events import push_events
+from onward.app.live.wake_live import PassedOn
 from onward.aws import codec, keys
-from onward.aws.webhooks import Reply, TimedOut
 from onward.domain.delivery import SyncStatus, most_hops
+from onward.outside.request import Reply, TimedOut
 
 from tests.store.conftest import RUNS, Time
 from tests.store.delivering import World

@@ -7,7 +7,7 @@ from collections import Counter
 from typing import Any
 
 import pytest
-from onward.app.read_run import read_run
+from onward.app.reading.read_run import read_run
 from onward.app.service import Service
 from onward.domain.errors import InvalidInput
 from onward.domain.model import Json, RunStatus

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
-from onward.app.execute_step import Worker
-from onward.app.list_effects import list_effects
-from onward.app.look_again import Look, look_again
-from onward.app.read_run import read_run
+from onward.app.driving.execute_step import Worker
+from onward.app.driving.look_again import Look, look_again
+from onward.app.reading.list_effects import list_effects
+from onward.app.reading.read_run import read_run
 from onward.app.service import Service
 from onward.domain.limits import LOOK_SECONDS
 from onward.domain.model import RunStatus

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from onward import metrics
-from onward.app.carry_out import carry_out
+from onward.app.driving.carry_out import carry_out
 from onward.aws.run_reader import RunReader
 from onward.aws.run_store import RunStore
 from onward.domain.errors import PermissionDenied, Transient

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from onward.app.answer_run import resolve_step, resume_run
-from onward.app.patrol import look_after
-from onward.app.read_run import read_run
+from onward.app.operating.answer_run import resolve_step, resume_run
+from onward.app.patrol.look_after import look_after
+from onward.app.reading.read_run import read_run
 from onward.app.service import Service
 from onward.domain.errors import NotWaiting
 from onward.domain.model import Failure, Payload, RunStatus, StepStatus

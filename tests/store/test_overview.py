@@ -5,10 +5,10 @@ from typing import Annotated, Any
 
 import jsonschema_rs
 import pytest
-from onward.app.describe_catalogue import describe_tools, describe_workflows
-from onward.app.http.openapi import openapi
-from onward.app.http.routes import ROUTES
 from onward.app.service import Service
+from onward.app.submitting.describe_catalogue import describe_tools, describe_workflows
+from onward.http.openapi import openapi
+from onward.http.routes import ROUTES
 from onward.sdk import Step, StepContext, Workflow, ref, tool
 from onward.sdk.catalogue import Catalogue, load_catalogue
 from pydantic import BaseModel, PlainValidator

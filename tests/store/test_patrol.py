@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from onward.app.admission import Share
-from onward.app.follow_up import Ends
-from onward.app.patrol import Patrol, patrol
-from onward.app.recovery_stats import recovery_stats
+from onward.app.access.admission import Share
+from onward.app.live.wake_live import Siren
+from onward.app.patrol.follow_up import Ends
+from onward.app.patrol.look_after import Patrol, patrol
+from onward.app.reading.recovery_stats import recovery_stats
 from onward.app.service import Service
-from onward.app.wake_live import Siren
 from onward.aws.active_runs import ActiveRuns
 from onward.aws.cursors import Cursors
 from onward.aws.due import DueIndex

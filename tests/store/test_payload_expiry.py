@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
-from onward.app.read_run import read_run
+from onward.app.reading.read_run import read_run
 from onward.app.service import Service
-from onward.app.uploads import locate_artifact
+from onward.app.submitting.uploads import locate_artifact
 from onward.aws.blobs import NotDeleted
 from onward.domain.errors import ArtifactNotFound
 

@@ -7,13 +7,13 @@ import socket
 from typing import Any
 
 import pytest
-from onward.app.deliver import Sender
-from onward.app.endpoints import put_endpoint
-from onward.app.prove_endpoint import GIVE_UP, prove_endpoint
+from onward.app.delivering.deliver import Sender
+from onward.app.delivering.endpoints import put_endpoint
+from onward.app.delivering.prove_endpoint import GIVE_UP, prove_endpoint
 from onward.app.service import Service
 from onward.aws.endpoints import ASK_AGAIN
-from onward.aws.webhooks import NoAnswer, Reply
 from onward.domain.delivery import SyncStatus
+from onward.outside.request import NoAnswer, Reply
 
 from infra.local.subscriber import Subscriber
 from tests import faults
@@ -48,7 +48,7 @@ def public(service: Service, dynamodb: Any, time: Time, monkeypatch: pytest.Monk
     """A stack in the cloud, and a name that resolves to a public address."""
     known = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("93.184.216.34", 443))]
     monkeypatch.setattr(socket, "getaddrinfo", lambda *_args, **_how: known)
-    monkeypatch.setattr("onward.app.endpoints.request", _silent)
+    monkeypatch.setattr("onward.app.delivering.endpoints.request", _silent)
     return dataclasses.replace(service, downstream=new_downstream(dynamodb, time, local=False))
 
 

@@ -3,8 +3,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from onward.app.publish_outbox import Outlets, publish_outbox
-from onward.app.wake_notify import KEPT_SECONDS, Subscribers
+from onward.app.delivering.publish_outbox import Outlets, publish_outbox
+from onward.app.delivering.wake_notify import KEPT_SECONDS, Subscribers
 from onward.aws import codec
 from onward.aws.queues import Queue, SendFailed
 from onward.domain.delivery import Endpoint

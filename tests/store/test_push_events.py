@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from onward.app.push_events import PAGE
+from onward.app.live.push_events import PAGE
 from onward.app.service import Service
 from onward.aws import keys
 from onward.aws.sockets import FRAME_BYTES, frame

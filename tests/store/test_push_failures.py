@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 from botocore.exceptions import ConnectionClosedError
-from onward.app.push_events import FAILED_POSTS, PAGE, PushIncomplete, push_events
+from onward.app.live.push_events import FAILED_POSTS, PAGE, PushIncomplete, push_events
+from onward.app.live.wake_live import PassedOn, live_wake_up
 from onward.app.service import Service
-from onward.app.wake_live import PassedOn, live_wake_up
 from onward.aws.cursors import Cursors
 from onward.aws.queues import Queue
 from onward.domain.delivery import SPARE_HOPS

@@ -4,10 +4,10 @@ import json
 from typing import Any
 
 import pytest
-from onward.app.payloads import keep
-from onward.app.read_run import read_run
+from onward.app.payloads.store import keep
+from onward.app.reading.read_run import read_run
+from onward.app.reading.snapshot import Seen, snapshot
 from onward.app.service import Service
-from onward.app.snapshot import Seen, snapshot
 from onward.aws import keys
 from onward.domain.errors import RunNotFound
 from onward.domain.model import Failure, Payload, Step, StepStatus

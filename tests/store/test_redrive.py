@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from onward.app.follow_up import GIVE_UP, FollowUp
-from onward.app.redrive import dead_deliveries, redrive
-from onward.app.wake_notify import wake_up
+from onward.app.delivering.redrive import dead_deliveries, redrive
+from onward.app.delivering.wake_notify import wake_up
+from onward.app.patrol.follow_up import GIVE_UP, FollowUp
 from onward.domain.delivery import SyncStatus
 
 from infra.local.subscriber import Subscriber, Told
@@ -55,7 +55,7 @@ def test_letters_of_others_stay_and_ours_are_sent_once(here: World, hook: Subscr
     here.subscribe(hook)
     here.finish()
     dead = here.downstream.dead()
-    from onward.app.wake_notify import wake_up
+    from onward.app.delivering.wake_notify import wake_up
 
     dead.send_ordered(wake_up(RUN_ID, "acme", "billing", f"mine-{n}") for n in range(2))
     dead.send_ordered([wake_up("run_x", "umbra", "billing", "theirs")])

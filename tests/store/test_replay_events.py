@@ -5,7 +5,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from onward.app.replay_events import MAX_WAIT, replay_events
+from onward.app.reading.replay_events import MAX_WAIT, replay_events
 from onward.app.service import Service
 from onward.aws import keys
 from onward.domain.errors import CursorExpired, RunNotFound

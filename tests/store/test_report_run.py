@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from onward.app.artifacts import TenantArtifacts
+from onward.app.payloads.artifacts import TenantArtifacts
 from onward.domain.answers import ModelAnswer
 from onward.domain.model import RunStatus, StepStatus, Usage
 from onward.sdk import Artifact

@@ -5,11 +5,11 @@ from base64 import b64encode
 from typing import Any
 
 import pytest
-from onward.app.http.requests import Request
-from onward.app.http.routes import get_events
 from onward.app.service import Service
 from onward.aws.tenants import Holder
 from onward.domain.errors import InvalidRequest, RequestError
+from onward.http.requests import Request
+from onward.http.routes import get_events
 
 from tests.store.caller import Caller
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from onward.app.resting import RESTS_SECONDS, rests
-from onward.app.start_run import start_run
+from onward.app.driving.resting import RESTS_SECONDS, rests
+from onward.app.submitting.start_run import start_run
 from onward.aws.engine import Engine, Execution
 from onward.domain.limits import MAX_STALLS
 from onward.domain.model import MAIN_LANE, Failure

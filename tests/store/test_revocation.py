@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
-from onward.app.close_sockets import StillOpening
-from onward.app.keys import HELD_SECONDS
-from onward.app.revoke_key import revoke_key
+from onward.app.access.keys import HELD_SECONDS
+from onward.app.live.close_sockets import StillOpening
+from onward.app.live.socket_tickets import redeem_socket_ticket
+from onward.app.operating.revoke_key import revoke_key
 from onward.app.service import Service
-from onward.app.socket_tickets import redeem_socket_ticket
 from onward.aws.tenants import Holder
 from onward.domain.model import Payload
 from onward.domain.protocol import Complete

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
-from onward.app.carry_out import decided
+from onward.app.driving.carry_out import decided
 from onward.aws import codec, keys
 from onward.aws.blobs import Blobs
 from onward.aws.run_reader import RunReader

@@ -3,8 +3,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from onward.app.live.socket_tickets import TICKET_SECONDS, redeem_socket_ticket
 from onward.app.service import Service
-from onward.app.socket_tickets import TICKET_SECONDS, redeem_socket_ticket
 from onward.aws.socket_tickets import SocketTicket
 
 from tests.store.caller import Caller

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 from onward.app.ids import new_run_id, uuid7
-from onward.app.run_request import read_run_request
 from onward.app.service import Service
+from onward.app.submitting.run_request import read_run_request
 from onward.domain.errors import (
     Contended,
     InvalidPlan,

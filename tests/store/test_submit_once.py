@@ -8,10 +8,8 @@ from time import sleep
 from typing import Any
 
 import pytest
-from onward.app.http.requests import Request
-from onward.app.http.routes import post_run
 from onward.app.service import Service
-from onward.app.submit_once import read_key
+from onward.app.submitting.submit_once import read_key
 from onward.aws.idempotency import Once
 from onward.aws.tenants import Holder
 from onward.domain.errors import (
@@ -20,6 +18,8 @@ from onward.domain.errors import (
     InvalidRequest,
     RequestError,
 )
+from onward.http.requests import Request
+from onward.http.routes import post_run
 
 from tests import faults
 from tests.store.caller import Context

@@ -5,10 +5,10 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from onward.app.artifacts import TenantArtifacts
+from documents.page.html import page
+from onward.app.payloads.artifacts import TenantArtifacts
 from onward.app.service import Service
 from onward.aws.blobs import Blobs
-from workflows.page import page
 
 from tests.store.caller import Caller
 from tests.store.conftest import BUCKET, caller, issue, new_client

@@ -6,11 +6,11 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from onward.app.http.event_stream import streamed
-from onward.app.replay_events import RETRY_SECONDS, replay_events
+from onward.app.reading.replay_events import RETRY_SECONDS, replay_events
 from onward.app.service import Service
 from onward.aws.waiting_slots import MARGIN, Slot, WaitingSlots
 from onward.domain.protocol import Complete
+from onward.http.event_stream import streamed
 
 from tests import faults
 from tests.store.caller import Caller

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
-from onward.aws.addresses import AddressRefused, parse, resolve
-from onward.aws.webhooks import NoAnswer, TimedOut, request
+from onward.outside.addresses import AddressRefused, parse, resolve
+from onward.outside.request import NoAnswer, TimedOut, request
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 EARLY = b"HTTP/1.1 103 Early Hints\r\nLink: </a.css>; rel=preload\r\n\r\n"

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from onward.app.in_parallel import THREADS
-from onward.app.read_run import read_run
+from onward.app.reading.read_run import read_run
 from onward.app.service import Service
 from onward.domain.model import Payload, RunStatus, Step, StepStatus
 from onward.domain.protocol import Complete, Do, Report, Resume

@@ -6,8 +6,8 @@ import json
 from dataclasses import replace
 from typing import Any
 
-from onward.app.carry_out import carry_out
-from onward.app.payloads import put_text
+from onward.app.driving.carry_out import carry_out
+from onward.app.payloads.store import put_text
 from onward.app.service import Service
 from onward.aws import codec, keys
 from onward.domain.model import Fan, Json, Payload, Step, StepStatus, child_id

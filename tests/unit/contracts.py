@@ -7,19 +7,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from documents.contract.extraction import extract
+from documents.contract.parsing import parse
 from onward.sdk import Artifact
 from onward.sdk.catalogue import load_catalogue
 from onward.sdk.testing import MemoryArtifacts, context
-from workflows.contract_review.extraction import extract
-from workflows.contract_review.parsing import parse
 
 from tests.data.make_contracts import paragraph, word
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from documents.contract.models import Finding, Kind, Terms
     from onward.sdk import Model
-    from workflows.contract_review.models import Finding, Kind, Terms
 
 DATA = Path(__file__).parents[1] / "data"
 TEXT = DATA / "contract.txt"

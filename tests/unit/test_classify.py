@@ -5,7 +5,7 @@ from __future__ import annotations
 import httpx
 import pytest
 from botocore.exceptions import ClientError, ReadTimeoutError
-from onward.app.classify import classify
+from onward.app.driving.classify import classify
 from onward.domain.errors import (
     Fatal,
     InvalidInput,

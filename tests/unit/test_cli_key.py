@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import boto3
 import pytest
 from moto import mock_aws
-from onward.app.keys import Doorkeeper
+from onward.app.access.keys import Doorkeeper
 from onward.aws.api_keys import ApiKeys
 from onward.aws.clients import client
 from onward.aws.codec import iso

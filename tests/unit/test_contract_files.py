@@ -7,10 +7,10 @@ import zipfile
 from dataclasses import replace
 
 import pytest
+from documents.contract import word
+from documents.contract.models import Block
+from documents.contract.parsing import parse
 from onward.sdk import InvalidInput
-from workflows.contract_review import word
-from workflows.contract_review.models import Block
-from workflows.contract_review.parsing import parse
 
 from tests.data import make_contracts
 from tests.unit.contracts import DOCX, TEXT, docx
@@ -107,7 +107,7 @@ def test_entity_bombs_are_refused(part: str) -> None:
 
 def test_a_text_beyond_all_contracts_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """Reading it would outlast the step."""
-    monkeypatch.setattr("workflows.contract_review.parsing.MAX_CHARACTERS", 50)
+    monkeypatch.setattr("documents.contract.parsing.MAX_CHARACTERS", 50)
 
     assert "Upload its parts one by one" in reason(TEXT.read_bytes())
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from documents.contract.models import (
+    LABELS,
+    RateRequest,
+)
 from onward.aws.models import BedrockModel
 from onward.sdk import Fatal
 from onward.sdk.catalogue import load_catalogue
 from onward.sdk.testing import context
-from workflows.contract_review.models import (
-    LABELS,
-    RateRequest,
-)
 
 from tests.unit.bedrock import Bedrock, says
 from tests.unit.contracts import TEXT, Run, terms_of

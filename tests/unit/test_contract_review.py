@@ -8,11 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from onward.domain.plan import compile_plan
-from onward.sdk import InvalidInput
-from onward.sdk.catalogue import load_catalogue
-from workflows.contract_review.merging import merge
-from workflows.contract_review.models import (
+from documents.contract.merging import merge
+from documents.contract.models import (
     LABELS,
     SEVERITIES,
     Finding,
@@ -22,8 +19,11 @@ from workflows.contract_review.models import (
     Term,
     Terms,
 )
+from documents.contract.reviewing import review_by_rules
+from onward.domain.plan import compile_plan
+from onward.sdk import InvalidInput
+from onward.sdk.catalogue import load_catalogue
 from workflows.contract_review.plan import contract_review
-from workflows.contract_review.reviewing import review_by_rules
 
 from tests.unit.contracts import DOCX, STANCES, TEXT, Run, docx, terms_of
 from tests.unit.test_excel_report import Balance

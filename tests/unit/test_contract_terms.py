@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from workflows.contract_review.extraction import extract
-from workflows.contract_review.models import LABELS
-from workflows.contract_review.parsing import parse
-from workflows.contract_review.phrases import dates, durations, sentences, sums
+from documents.contract.extraction import extract
+from documents.contract.models import LABELS
+from documents.contract.parsing import parse
+from documents.contract.phrases import dates, durations, sentences, sums
 
 from tests.unit.contracts import DOCX, TEXT, found, terms_of, values
 
 if TYPE_CHECKING:
-    from workflows.contract_review.models import Kind
+    from documents.contract.models import Kind
 
 
 @pytest.mark.parametrize(

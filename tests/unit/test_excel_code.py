@@ -8,14 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from documents.workbook import sample
+from documents.workbook.analysis import analyse
+from documents.workbook.insights import insights_of
+from documents.workbook.models import AnalysisPlan, Job
+from documents.workbook.sample import Sample
+from documents.workbook.workbook import open_workbook
 from onward.sdk import InvalidInput
 from onward.sdk.testing import sandbox
-from workflows.excel_report import extension, sample
-from workflows.excel_report.analysis import analyse
-from workflows.excel_report.insights import insights_of
-from workflows.excel_report.models import AnalysisPlan, Job
-from workflows.excel_report.sample import Sample
-from workflows.excel_report.workbook import open_workbook
+from workflows.excel_report import extension
 
 from tests.unit.test_excel_steps import SAMPLE, Run
 from tests.unit.workbooks import FILE, inspected, planned, workbook

@@ -8,11 +8,11 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
+from documents.workbook.cells import NOT_CALCULATED, CellError, as_text, kind_of
+from documents.workbook.columns import Column, Tally
+from documents.workbook.models import ColumnReport
 from hypothesis import given
 from hypothesis import strategies as st
-from workflows.excel_report.cells import NOT_CALCULATED, CellError, as_text, kind_of
-from workflows.excel_report.columns import Column, Tally
-from workflows.excel_report.models import ColumnReport
 
 
 def moment(*parts: int) -> dt.datetime:

@@ -8,9 +8,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
+from documents.workbook import container
+from documents.workbook.workbook import open_workbook
 from onward.sdk import InvalidInput
-from workflows.excel_report import container
-from workflows.excel_report.workbook import open_workbook
 
 from tests.unit.workbooks import archive, figures, inspected, reported, rewritten, strict, workbook
 

@@ -8,8 +8,8 @@ from typing import Any
 from xml.etree import ElementTree as ET
 
 import pytest
-from workflows.excel_report.chart import draw, scale
-from workflows.excel_report.models import ChartData
+from documents.page.chart import draw, scale
+from documents.workbook.models import ChartData
 
 from tests.unit.test_excel_steps import Run
 from tests.unit.workbooks import reported, rewritten, workbook

@@ -10,9 +10,9 @@ from typing import Any
 from xml.etree import ElementTree as ET
 
 import pytest
-from workflows.excel_report.chart import draw, scale
-from workflows.excel_report.figures import compact, figure
-from workflows.excel_report.models import AnalysisPlan, ChartData, ChartPoint, ColumnFacts
+from documents.page.chart import draw, scale
+from documents.page.figures import compact, figure
+from documents.workbook.models import AnalysisPlan, ChartData, ChartPoint, ColumnFacts
 from workflows.excel_report.planner import choose_chart
 from workflows.excel_report.report import render
 from workflows.excel_report.summary import build_summary, encode

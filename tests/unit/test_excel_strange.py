@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from documents.contract.parsing import parse
 from onward.sdk import InvalidInput
-from workflows.contract_review.parsing import parse
 
 from tests.unit.contracts import docx
 from tests.unit.workbooks import figures, inspected, reported, rewritten, workbook

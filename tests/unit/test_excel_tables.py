@@ -7,9 +7,9 @@ import re
 from typing import Any
 
 import pytest
+from documents.workbook.models import SheetFacts, TableFacts
 from openpyxl import Workbook
 from openpyxl.worksheet.table import Table
-from workflows.excel_report.models import SheetFacts, TableFacts
 
 from tests.unit.workbooks import figures, inspected, reported, rewritten, saved, workbook
 

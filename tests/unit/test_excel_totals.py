@@ -6,8 +6,8 @@ import random
 from typing import Any
 
 import pytest
-from workflows.excel_report.formulas import looks_above
-from workflows.excel_report.models import TableReport
+from documents.workbook.formulas import looks_above
+from documents.workbook.models import TableReport
 
 from tests.unit.workbooks import reported, workbook
 

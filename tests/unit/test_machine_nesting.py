@@ -8,7 +8,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from onward.app.snapshot import Seen, snapshot
+from onward.app.reading.snapshot import Seen, snapshot
 from onward.aws.codec import run_item
 from onward.domain.errors import Conflict
 from onward.domain.limits import MAX_COUNTED

@@ -3,8 +3,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from onward.app.manifests import gathered
-from onward.app.payloads import Clock, TooSlow
+from onward.app.payloads.manifests import gathered
+from onward.app.payloads.store import Clock, TooSlow
 from onward.domain.errors import Contended
 from onward.domain.manifest import decoded, encoded
 from onward.domain.model import Payload, Step, StepStatus, child_id

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from documents.workbook.models import AnalysisPlan, Inspection, PlanRequest
 from onward.aws.models import BedrockModel
 from onward.sdk import Fatal
 from onward.sdk.catalogue import load_catalogue
 from onward.sdk.testing import context
-from workflows.excel_report.models import AnalysisPlan, Inspection, PlanRequest
 
 from tests.unit.bedrock import Bedrock, says
 from tests.unit.test_excel_steps import SAMPLE, Run

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal
 
 import pytest
-from onward.app.classify import classify
+from onward.app.driving.classify import classify
 from onward.aws.models import BedrockModel, runtime
 from onward.sdk import (
     Fatal,

@@ -9,7 +9,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from onward.app.submit_run import KEY_SECONDS
+from onward.app.submitting.submit_run import KEY_SECONDS
 from onward.cli import app
 from onward.client import Onward
 from onward.domain.plan import compile_plan

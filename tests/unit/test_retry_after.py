@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 from botocore.exceptions import ClientError
-from onward.app.classify import classify
+from onward.app.driving.classify import classify
 from onward.domain.retry_after import retry_after
 from onward.sdk import RateLimited
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from onward.app.classify import classify
+from onward.app.driving.classify import classify
 from onward.domain.errors import CodeFailed, InvalidInput, SandboxUnavailable
 from onward.sandbox.job import MAX_CODE, MAX_DATA, Job
 from onward.sandbox.modules import SANDBOX_MODULES

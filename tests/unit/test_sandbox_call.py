@@ -11,8 +11,8 @@ import pytest
 from botocore.exceptions import ClientError
 from botocore.response import StreamingBody
 from botocore.stub import Stubber
-from onward.app.classify import classify
-from onward.app.run_code import RemoteSandbox
+from onward.app.driving.classify import classify
+from onward.app.driving.run_code import RemoteSandbox
 from onward.aws.clients import ATTEMPTS, FUNCTION_SECONDS, client
 from onward.aws.functions import Function
 from onward.sdk import CodeFailed, InvalidInput, SandboxUnavailable

@@ -6,18 +6,18 @@ import io
 import zipfile
 from typing import TYPE_CHECKING, Any
 
+from documents.workbook.analysis import analyse
+from documents.workbook.inspection import inspect
+from documents.workbook.workbook import open_workbook
 from onward.sdk import Artifact
 from openpyxl import Workbook
-from workflows.excel_report.analysis import analyse
 from workflows.excel_report.extension import extend
-from workflows.excel_report.inspection import inspect
 from workflows.excel_report.planner import plan_by_rules
-from workflows.excel_report.workbook import open_workbook
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from workflows.excel_report.models import AnalysisPlan, Inspection, TableReport
+    from documents.workbook.models import AnalysisPlan, Inspection, TableReport
 
 FILE = Artifact(ref="art_1", name="book.xlsx", size=1)
 

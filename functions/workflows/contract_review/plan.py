@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from documents.contract.models import ReviewRequest
 from onward.sdk import Step, Workflow, ref
 
-from workflows.contract_review.models import ReviewRequest
 from workflows.contract_review.tools import (
     compose_review,
     extract_terms,

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import Final
 
-from workflows.contract_review.look import STYLE
-from workflows.contract_review.models import (
+from documents.contract.models import (
     LABELS,
     ComposeRequest,
     Finding,
@@ -21,7 +20,9 @@ from workflows.contract_review.models import (
     Terms,
     Vote,
 )
-from workflows.page import counted, notes, page
+from documents.page.html import counted, notes, page
+
+from workflows.contract_review.look import STYLE
 
 WORDS: Final[dict[Severity, str]] = {
     "fine": "Fine",

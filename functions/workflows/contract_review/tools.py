@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from onward.sdk import StepContext, tool
-
-from workflows.contract_review.models import (
+from documents.contract.models import (
     Composed,
     ComposeRequest,
     Document,
@@ -21,6 +19,7 @@ from workflows.contract_review.models import (
     Review,
     Terms,
 )
+from onward.sdk import StepContext, tool
 
 HTML: Final = "text/html; charset=utf-8"
 JSON: Final = "application/json"
@@ -29,7 +28,7 @@ JSON: Final = "application/json"
 @tool(effect="read", timeout=60)
 def parse_contract(ctx: StepContext, request: ParseRequest) -> Parsed:
     """Read the text of a .docx or text file in paragraphs; the checkpoint points to them."""
-    from workflows.contract_review.parsing import parse
+    from documents.contract.parsing import parse
 
     ctx.progress(0.0, f"opening {request.file.name}")
     document = parse(ctx.get_artifact(request.file))
@@ -43,7 +42,7 @@ def parse_contract(ctx: StepContext, request: ParseRequest) -> Parsed:
 @tool(effect="read", timeout=60)
 def extract_terms(ctx: StepContext, request: ExtractRequest) -> Terms:
     """Find the key terms by rules, each with its words and their place."""
-    from workflows.contract_review.extraction import extract
+    from documents.contract.extraction import extract
 
     body = ctx.get_artifact(request.parsed.body)
     return extract(Document.model_validate_json(body))
@@ -52,7 +51,7 @@ def extract_terms(ctx: StepContext, request: ExtractRequest) -> Terms:
 @tool(effect="read", timeout=120)
 def rate_terms(ctx: StepContext, request: RateRequest) -> Review:
     """Rate each term from one point of view: by a model where one is set, else by rules."""
-    from workflows.contract_review.reviewing import review_by_model, review_by_rules
+    from documents.contract.reviewing import review_by_model, review_by_rules
 
     if not ctx.models:
         return review_by_rules(request.terms, request.stance)
@@ -64,7 +63,7 @@ def rate_terms(ctx: StepContext, request: RateRequest) -> Review:
 @tool(effect="read", timeout=30)
 def merge_reviews(_ctx: StepContext, request: MergeRequest) -> Merged:
     """Lay the reviews side by side: where they agree, where not, and who dissents."""
-    from workflows.contract_review.merging import merge
+    from documents.contract.merging import merge
 
     return merge(request.reviews)
 

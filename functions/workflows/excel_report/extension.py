@@ -10,9 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from documents.workbook.models import AnalysisPlan, CodePlan, Job, PlanStep
 from onward.sdk import Artifact, ref
-
-from workflows.excel_report.models import AnalysisPlan, CodePlan, Job, PlanStep
 
 MOST_SINGLE: Final = 200
 """Tables with steps of their own: with their codes they stay well below a run's 500 steps."""

@@ -12,12 +12,8 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Final, Literal
 
-from onward.sdk import SANDBOX_MODULES, Model, StepContext, Tool, converse, plan_faults
-from pydantic import BaseModel, Field
-
-from workflows.excel_report.extension import Code, Draft, analyse_id, code_step
-from workflows.excel_report.insights import MOST_COLUMNS, MOST_INSIGHTS, MOST_ROWS
-from workflows.excel_report.models import (
+from documents.workbook.insights import MOST_COLUMNS, MOST_INSIGHTS, MOST_ROWS
+from documents.workbook.models import (
     NUMERIC,
     ChartPlan,
     ColumnFacts,
@@ -25,6 +21,10 @@ from workflows.excel_report.models import (
     Job,
     TableFacts,
 )
+from onward.sdk import SANDBOX_MODULES, Model, StepContext, Tool, converse, plan_faults
+from pydantic import BaseModel, Field
+
+from workflows.excel_report.extension import Code, Draft, analyse_id, code_step
 from workflows.excel_report.planner import choose_chart, codes_by_rules
 
 ASKED_TABLES: Final = 40

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from documents.workbook.models import ReportRequest
 from onward.sdk import Step, Workflow, ref
 
-from workflows.excel_report.models import ReportRequest
 from workflows.excel_report.tools import (
     compose_report,
     inspect_workbook,

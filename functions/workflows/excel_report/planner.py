@@ -6,10 +6,11 @@ import inspect
 import re
 from typing import Final
 
-from workflows.excel_report import ruled_code
+from documents.workbook import ruled_code
+from documents.workbook.models import NUMERIC, ChartPlan, ColumnFacts, Inspection, Job
+from documents.workbook.sample import MOST_COLUMNS
+
 from workflows.excel_report.extension import MOST_SINGLE, RULES, Code, Draft
-from workflows.excel_report.models import NUMERIC, ChartPlan, ColumnFacts, Inspection, Job
-from workflows.excel_report.sample import MOST_COLUMNS
 
 MOST_NUMBERS: Final = 6
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
-from workflows.excel_report.chart import draw
-from workflows.excel_report.figures import MEAN_DIGITS, figure
-from workflows.excel_report.findings import STYLE, findings
-from workflows.excel_report.models import (
+from documents.page.chart import draw
+from documents.page.figures import MEAN_DIGITS, figure
+from documents.page.html import counted, notes, page
+from documents.workbook.findings import STYLE, findings
+from documents.workbook.models import (
     NUMERIC,
     AnalysisPlan,
     ColumnReport,
@@ -16,7 +17,6 @@ from workflows.excel_report.models import (
     SheetFacts,
     TableReport,
 )
-from workflows.page import counted, notes, page
 
 
 def render(

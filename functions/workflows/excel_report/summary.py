@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from workflows.excel_report.models import AnalysisPlan, Inspection, TableReport
+from documents.workbook.models import AnalysisPlan, Inspection, TableReport
 
 
 def build_summary(

@@ -6,9 +6,7 @@ import json
 from collections.abc import Callable
 from typing import Final
 
-from onward.sdk import InvalidInput, StepContext, tool
-
-from workflows.excel_report.models import (
+from documents.workbook.models import (
     AnalyseRequest,
     Analysis,
     AnalysisPlan,
@@ -22,6 +20,7 @@ from workflows.excel_report.models import (
     Published,
     PublishRequest,
 )
+from onward.sdk import InvalidInput, StepContext, tool
 
 HTML: Final = "text/html; charset=utf-8"
 JSON: Final = "application/json"
@@ -33,8 +32,8 @@ CODE_SECONDS: Final = 15
 @tool(effect="read", timeout=120)
 def inspect_workbook(ctx: StepContext, request: InspectRequest) -> Inspection:
     """Find the workbook's sheets, tables, columns and types."""
-    from workflows.excel_report.inspection import inspect
-    from workflows.excel_report.workbook import open_workbook
+    from documents.workbook.inspection import inspect
+    from documents.workbook.workbook import open_workbook
 
     ctx.progress(0.0, f"opening {request.file.name}")
     body = ctx.get_artifact(request.file)
@@ -61,9 +60,9 @@ def plan_analysis(ctx: StepContext, request: PlanRequest) -> AnalysisPlan:
 @tool(effect="read", timeout=120)
 def analyse_table(ctx: StepContext, request: AnalyseRequest) -> Analysis:
     """Work out one table's figures and chart; the checkpoint points to them and to the sample."""
-    from workflows.excel_report.analysis import analyse
-    from workflows.excel_report.sample import Sample
-    from workflows.excel_report.workbook import open_workbook
+    from documents.workbook.analysis import analyse
+    from documents.workbook.sample import Sample
+    from documents.workbook.workbook import open_workbook
 
     table = request.job.table
     where = f"{table.sheet} {table.range}"
@@ -81,7 +80,7 @@ def analyse_table(ctx: StepContext, request: AnalyseRequest) -> Analysis:
 @tool(effect="read", timeout=60)
 def run_analysis(ctx: StepContext, request: CodeRequest) -> CodeReport:
     """Run code of the plan on a table's sample, in the sandbox; what it returns is checked."""
-    from workflows.excel_report.insights import insights_of
+    from documents.workbook.insights import insights_of
 
     data = json.loads(ctx.get_artifact(request.sample))
     returned = ctx.sandbox(request.code, data | {"earlier": request.earlier}, timeout=CODE_SECONDS)
@@ -96,7 +95,8 @@ def run_analysis(ctx: StepContext, request: CodeRequest) -> CodeReport:
 @tool(effect="read", timeout=120)
 def compose_report(ctx: StepContext, request: ComposeRequest) -> Composed:
     """Write the report for people and the summary for programs."""
-    from workflows.excel_report.gathering import gather
+    from documents.workbook.gathering import gather
+
     from workflows.excel_report.report import render
     from workflows.excel_report.summary import build_summary, encode
 

@@ -11,7 +11,7 @@ from onward.domain.errors import NotBegun
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from onward.app.carry_out import Drive
+    from onward.app.driving.carry_out import Drive
 
 _PAUSE: Final = 0.2
 _LONGEST_PAUSE: Final = 2.0

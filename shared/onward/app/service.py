@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from onward.app.endpoints import Registrar
+from onward.app.delivering.endpoints import Registrar
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from onward.app.admission import Quota
-    from onward.app.carry_out import Drive
-    from onward.app.downstream import Downstream
-    from onward.app.keys import Doorkeeper
+    from onward.app.access.admission import Quota
+    from onward.app.access.keys import Doorkeeper
+    from onward.app.delivering.downstream import Downstream
+    from onward.app.driving.carry_out import Drive
     from onward.aws.audit import AuditLog
     from onward.aws.blobs import Blobs
     from onward.aws.idempotency import Once

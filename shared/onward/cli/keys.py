@@ -53,7 +53,7 @@ def key(
     as_json: Annotated[bool, typer.Option("--json", help="Print one line of JSON.")] = False,
 ) -> None:
     """Issue an API key and print it; nobody can read it again."""
-    from onward.app.keys import issue_key
+    from onward.app.access.keys import issue_key
     from onward.aws.codec import iso
 
     roles, now = role or ["submitter"], time.time()
@@ -105,7 +105,7 @@ def adopt(
     table: Annotated[str, typer.Option(help="AccessTable of the same stack.")],
 ) -> None:
     """Let keys open that an earlier release kept with the runs; with your AWS credentials."""
-    from onward.app.keys import adopt_keys
+    from onward.app.access.keys import adopt_keys
     from onward.aws.clients import client
     from onward.aws.tenants import Tenants
 

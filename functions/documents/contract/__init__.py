@@ -1,0 +1,1 @@
+"""Reads a contract, finds its terms and rates them."""

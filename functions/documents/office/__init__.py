@@ -1,0 +1,1 @@
+"""Office packages that others wrote: what they are, and their XML within bounds."""

@@ -1,0 +1,1 @@
+"""Reads any workbook: its tables, their figures, and what was left out."""

@@ -1,0 +1,260 @@
+"""Telling rows of totals from rows of data while a table goes by: adding them up doubles sums.
+
+A row whose numbers are the sums of rows above it, since the beginning of the table or of a group,
+is a total whatever it is called. Where neither its name nor a formula nor a missing label says so,
+it is held back until the rest of the table has confirmed or refuted it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import InitVar, dataclass, field
+from typing import Final, NamedTuple
+
+from documents.workbook.cells import (
+    NOT_CALCULATED,
+    Value,
+)
+from documents.workbook.columns import Column
+from documents.workbook.formulas import Above
+from documents.workbook.held import (
+    GOOD,
+    LEAST,
+    MOST_BY_CHANCE,
+    Held,
+    Match,
+    confirmed_at_end,
+)
+from documents.workbook.rows_above import RowsAbove, number_of
+from documents.workbook.totals import Label, evidence, is_close, label_of
+
+MAX_GROUPS: Final = 64  # beginnings of groups that a total may reach back to
+MAX_HELD: Final = 64
+PROBED: Final = 3  # numbers of a row that are looked at to see whether it may be a total
+
+
+class Group(NamedTuple):
+    """Where a group may begin: the sums of the columns before it, and how many rows."""
+
+    sums: list[float]
+    rows: int
+
+
+@dataclass
+class Decision:
+    """The rows that are no data, and those that were counted although they may be none."""
+
+    totals: list[int] = field(default_factory=list)
+    figures: list[int] = field(default_factory=list)
+    doubtful: list[int] = field(default_factory=list)
+    misnamed: list[int] = field(default_factory=list)
+
+
+@dataclass
+class Totals:
+    """Judges the rows of one table in their order; `columns` hold what was taken for data."""
+
+    columns: InitVar[Sequence[Column]]
+    found: Decision = field(default_factory=Decision)
+    late: bool = False  # whether a row that was taken, or not, turned out to be the other
+    _above: RowsAbove = field(init=False)
+    _groups: list[Group] = field(default_factory=list)
+    _held: list[Held] = field(default_factory=list)
+    _first: Held | None = None
+    _closed: bool = False  # whether the row before was a total
+    _trusted: bool = False
+
+    def __post_init__(self, columns: Sequence[Column]) -> None:
+        self._above = RowsAbove(columns)
+        self._groups.append(Group([0] * len(columns), 0))
+
+    def leaves_out(self, number: int, values: Sequence[Value], above: Mapping[int, Above]) -> bool:
+        """Whether a row is no data, or held back because it may be none."""
+        numbers = {at: v for at, value in enumerate(values) if (v := number_of(value)) is not None}
+        if self._by_formula(number, values, numbers, above):
+            return True
+        label = label_of(values)
+        bare = self._above.is_bare(values)
+        if self._above.is_figure(numbers, label, bare=bare, closed=self._closed):
+            self.found.figures.append(number)
+            return True
+        if numbers and (label or self._may_match(numbers)):
+            match = self._match(numbers, label)
+            if match and self._accepts(match, label, values):
+                self._close(number, match)
+                return True
+            if self._refutes_held(numbers, label):
+                self._close(number, Match(0, self._above.rows, [], [], whole=True))
+                return True
+            if match and match.rows > 1:
+                self._hold(number, numbers, match, values)
+                return True
+            if label == "total":
+                self.found.misnamed.append(number)
+        self._take(number, numbers)
+        return False
+
+    def settle(self) -> Decision:
+        """What is known at the end of the table."""
+        found = self.found
+        if self._held:
+            start = self._groups[self._held[-1].match.since].rows
+            confirmed = confirmed_at_end(self._held, self._above.rows, start)
+            found.totals += [held.number for held in confirmed]
+            rest = [held for held in self._held if held not in confirmed]
+            self.late = self.late or bool(rest)
+            found.doubtful += [held.number for held in rest if held.bits >= LEAST]
+        if self._first and not found.totals and self._heads(self._first):
+            self.late = True
+            found.totals.append(self._first.number)
+            found.misnamed = [number for number in found.misnamed if number != self._first.number]
+        for rows in (found.totals, found.figures, found.doubtful, found.misnamed):
+            rows.sort()
+        return found
+
+    def _take(self, number: int, numbers: dict[int, float]) -> None:
+        if not self._above.rows:
+            figures = list(numbers.values())
+            whole = Match(0, 0, figures, figures, whole=True)
+            self._first = Held(number, numbers, 0, whole, against=False, bare=False)
+        self._above.rows += 1
+        self._closed = False
+
+    def _may_match(self, numbers: dict[int, float]) -> bool:
+        probes = [(at, value) for at, value in numbers.items() if value][:PROBED]
+        for at, value in probes:
+            total = self._above.sum(at)
+            if any(is_close(value, total - group.sums[at]) for group in self._groups):
+                return True
+        held = self._held and any(numbers.values())
+        return bool(held) and self._is_raw_sum(numbers, "")
+
+    def _match(self, numbers: dict[int, float], label: Label) -> Match | None:
+        """The shortest run of rows up to here that these are the sums of.
+
+        At least half of the numbers must be, one of them other than zero; the others must lie
+        among those above, as means and shares do.
+        """
+        for since in range(len(self._groups) - 1, -1, -1):
+            group = self._groups[since]
+            rows = self._above.rows - group.rows
+            if rows < 1:
+                continue
+            around = rows if label == "total" else 0
+            sums = [
+                at
+                for at, value in numbers.items()
+                if self._above.tally(at).count
+                and is_close(value, self._above.sum(at) - group.sums[at], rows=around)
+            ]
+            rest = [at for at in numbers if at not in sums]
+            if len(sums) * 2 >= len(numbers) and all(
+                self._above.lies_among(at, numbers[at]) for at in rest
+            ):
+                held = [numbers[at] for at in sums]
+                if any(held):
+                    units = [self._above.reduced(at, numbers[at]) for at in sums]
+                    return Match(since, rows, held, units, whole=not rest)
+        return None
+
+    def _accepts(self, match: Match, label: Label, values: Sequence[Value]) -> bool:
+        if label == "total":
+            return match.rows > 1 or len(self._groups) > 1 or bool(self._held)
+        if label or match.rows < 2:  # noqa: PLR2004 - a sum of something
+            return False
+        if self._above.is_bare(values):
+            least = 2.0 if match.whole else GOOD
+            return evidence(match.sums) >= least
+        return self._trusted and match.whole
+
+    def _by_formula(
+        self,
+        number: int,
+        values: Sequence[Value],
+        numbers: dict[int, float],
+        above: Mapping[int, Above],
+    ) -> bool:
+        """A row of formulas over the cells above them, half of the numbers at least."""
+        sums = [at for at, what in above.items() if what == "sum"]
+        cells = {*numbers, *(at for at, value in enumerate(values) if value is NOT_CALCULATED)}
+        if not above or not self._above.rows:
+            return False
+        if not sums:
+            if cells <= above.keys():
+                self.found.figures.append(number)
+            return cells <= above.keys()
+        rest = [at for at in cells if at not in above and at in numbers]
+        among = all(self._above.lies_among(at, numbers[at]) for at in rest)
+        if len(sums) * 2 < len(cells) or not among:
+            return False
+        self._close(number, self._match(numbers, "total"))
+        return True
+
+    def _close(self, number: int, match: Match | None) -> None:
+        """A total ends its group, and confirms the totals that were held back within it."""
+        self.found.totals.append(number)
+        if match and self._held:
+            start = self._groups[match.since].rows
+            self.found.totals += [held.number for held in self._held if held.at > start]
+            self._held = [held for held in self._held if held.at <= start]
+        since = len(self._groups) - 1 if match is None else match.since
+        del self._groups[since + 1 :]
+        self._begin_group()
+        self._closed = True
+
+    def _begin_group(self) -> None:
+        if len(self._groups) == MAX_GROUPS:
+            del self._groups[1]
+        self._groups.append(Group(self._above.sums(), self._above.rows))
+
+    def _hold(
+        self, number: int, numbers: dict[int, float], match: Match, values: Sequence[Value]
+    ) -> None:
+        against, bare = self._above.names_much(values), not self._above.named()
+        at = self._above.rows
+        self._held.append(Held(number, numbers, at, match, against=against, bare=bare))
+        self._begin_group()
+        if len(self._held) >= MAX_HELD:
+            if sum(held.bits for held in self._held) >= MAX_HELD * LEAST:
+                self._trusted = True
+                self.found.totals += [held.number for held in self._held]
+                self._held = []
+            else:
+                self._release()
+
+    def _release(self) -> None:
+        """What was held back is data after all: later sums cover it."""
+        self.late = True
+        for held in self._held:
+            for at, value in held.values.items():
+                self._above.extra[at] = self._above.extra.get(at, 0) + value
+        self._above.rows += len(self._held)
+        self._held = []
+        del self._groups[1:]
+
+    def _is_raw_sum(self, numbers: dict[int, float], label: Label) -> bool:
+        around = self._above.rows if label == "total" else 0
+        return all(
+            is_close(
+                value,
+                self._above.sum(at) + sum(held.values.get(at, 0) for held in self._held),
+                rows=around,
+            )
+            for at, value in numbers.items()
+        )
+
+    def _refutes_held(self, numbers: dict[int, float], label: Label) -> bool:
+        """Whether a row is the sum of all rows above with those that were held back."""
+        if not self._held or not any(numbers.values()) or not self._is_raw_sum(numbers, label):
+            return False
+        if label != "total" and evidence(numbers.values()) < LEAST:
+            return False
+        self._release()
+        return True
+
+    def _heads(self, first: Held) -> bool:
+        """Whether the first row holds the sums of all others."""
+        if self._above.rows <= MOST_BY_CHANCE + 1 or not any(first.values.values()):
+            return False
+        sums = all(is_close(v, self._above.sum(at) - v) for at, v in first.values.items())
+        return sums and (first.number in self.found.misnamed or first.is_long(GOOD))

@@ -1,0 +1,106 @@
+"""What stands above a row: the figures and names of the rows that were taken for data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from documents.workbook.cells import (
+    BLANK,
+    DATE,
+    DIGITS,
+    INTEGER,
+    MARKER,
+    NUMBER,
+    TEXT,
+    Value,
+    kind_of,
+    parse_digits,
+)
+from documents.workbook.columns import Column, Tally
+from documents.workbook.totals import Label, reduced
+
+
+@dataclass
+class RowsAbove:
+    """The columns of a table so far; `extra` is added to sums that do not cover all data."""
+
+    columns: Sequence[Column]
+    rows: int = 0
+    extra: dict[int, float] = field(default_factory=dict)
+
+    def tally(self, at: int) -> Tally:
+        """The numbers of a column, with those that are stored as text."""
+        column = self.columns[at]
+        return column.numbers.merged(column.digits) if column.digits.count else column.numbers
+
+    def sums(self) -> list[float]:
+        """The sums of all columns."""
+        return [self.sum(at) for at in range(len(self.columns))]
+
+    def sum(self, at: int) -> float:
+        """The sum of a column."""
+        return self.tally(at).sum + self.extra.get(at, 0)
+
+    def reduced(self, at: int, value: float) -> float:
+        """A number in units of what divides it and the extremes of its column."""
+        tally = self.tally(at)
+        return reduced(value, (tally.least, tally.greatest))
+
+    def lies_among(self, at: int, value: float) -> bool:
+        """Whether a number is one as those above, or between them."""
+        least, most = self.tally(at).least, self.tally(at).greatest
+        return least is not None and most is not None and least <= value <= most
+
+    def named(self) -> list[int]:
+        """The columns that every row of data fills with a text or a date."""
+        return [
+            at
+            for at, column in enumerate(self.columns)
+            if column.kinds[TEXT] + column.kinds[MARKER] + column.kinds[DATE] >= self.rows > 0
+        ]
+
+    def is_bare(self, values: Sequence[Value]) -> bool:
+        """Whether it lacks a label that all rows of data have."""
+        return any(kind_of(values[at]) == BLANK for at in self.named())
+
+    def names_much(self, values: Sequence[Value]) -> bool:
+        """Whether it has a date, or as many names as rows of data have."""
+        kinds = [kind_of(values[at]) for at in self.named()]
+        return DATE in kinds or (len(kinds) > 1 and BLANK not in kinds)
+
+    def is_figure(
+        self, numbers: dict[int, float], label: Label, *, bare: bool, closed: bool
+    ) -> bool:
+        """Whether all are means of the columns; below a total, other figures of them too.
+
+        Max and Mini are also names: what is called so elsewhere is data.
+        """
+        if self.rows < 2 or not numbers or not (label or closed):  # noqa: PLR2004 - of something
+            return False
+        means = all(_is_rounded(value, self.tally(at).mean) for at, value in numbers.items())
+        if label == "mean" or not closed:
+            among = closed and all(self.lies_among(at, v) for at, v in numbers.items())
+            return label == "mean" and (means or among)
+        if label == "figure":
+            return all(
+                any(_is_rounded(value, known) for known in (t.mean, t.least, t.greatest, t.count))
+                for at, value in numbers.items()
+                for t in (self.tally(at),)
+            )
+        odd = any(value % 1 for value in numbers.values())
+        return means and (bare or odd or len(set(numbers.values())) > 1)
+
+
+def number_of(value: Value) -> float | None:
+    """The number of a cell, also of one that is stored as text."""
+    kind = kind_of(value)
+    if kind == DIGITS:
+        plain = parse_digits(str(value)) or "0"
+        return float(plain) if "." in plain else int(plain)
+    return value if kind in (INTEGER, NUMBER) and isinstance(value, int | float) else None
+
+
+def _is_rounded(value: float, known: float | None) -> bool:
+    """Whether a figure is that one, but for cents that were rounded off."""
+    return known is not None and abs(value - known) <= 0.01  # noqa: PLR2004

@@ -1,0 +1,1 @@
+"""Pushing events to open sockets, from where each has got to."""

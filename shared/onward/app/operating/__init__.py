@@ -1,0 +1,1 @@
+"""What operators do to runs and keys, and the log of it."""

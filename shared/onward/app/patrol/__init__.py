@@ -1,0 +1,1 @@
+"""Looking after runs that nobody else looks after any more."""

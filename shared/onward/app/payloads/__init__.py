@@ -1,0 +1,1 @@
+"""Values that are kept outside the rows: written once, read by reference."""

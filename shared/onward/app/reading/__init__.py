@@ -1,0 +1,1 @@
+"""What is shown of runs: snapshots, lists, logs, results. Nothing here writes."""

@@ -1,0 +1,1 @@
+"""From a request to a run that waits for its start."""

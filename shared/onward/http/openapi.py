@@ -1,0 +1,161 @@
+"""The API's description: OpenAPI 3.1 out of the route table and the Pydantic models."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING, Any, Final
+
+from pydantic.json_schema import models_json_schema
+
+from onward.http.answers import Problem
+from onward.http.event_stream import EVENT_STREAM
+from onward.http.operations import OPERATIONS, RUN_ID, Operation, Success
+from onward.http.operations_access import ACCESS_OPERATIONS
+from onward.http.operations_delivery import DELIVERY_OPERATIONS
+from onward.http.problems import PROBLEM_JSON, TITLES
+from onward.http.routes import OPEN, ROUTES, TICKETED
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pydantic import BaseModel
+
+_JSON: Final = "application/json"
+_REFERENCE: Final = "#/components/schemas/{model}"
+_KEY, _TICKET = "key", "ticket"
+_ALL: Final = OPERATIONS | DELIVERY_OPERATIONS | ACCESS_OPERATIONS
+_ANY_TIME: Final = (429, 500, 503)
+"""What any call may answer; 429 is the gateway's and in its own words."""
+
+_PATHS: Final = {
+    "run_id": RUN_ID,
+    "step_id": "publish",
+    "endpoint_id": "billing",
+    "key_id": "key_0b9c2625dc21ef05f6ad",
+    "ref": "upl_0b9c2625dc21ef05f6ad4ddf47c5f203",
+}
+
+
+@cache
+def openapi() -> dict[str, Any]:
+    """Return the document; it is the same for everybody."""
+    paths: dict[str, dict[str, Any]] = {}
+    for method, rule, route in ROUTES:
+        path = re.sub(r"<(\w+)>", r"{\1}", rule)
+        described = _described(rule, _ALL[route.__name__])
+        summary = (route.__doc__ or "").split("\n", 1)[0]
+        named = {"operationId": route.__name__, "summary": summary}
+        paths.setdefault(path, {})[method.lower()] = named | described
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Onward",
+            "version": _version(),
+            "summary": "Carries multi-step AI tasks to their end.",
+        },
+        "paths": paths,
+        "components": {
+            "schemas": _schemas(),
+            "securitySchemes": {
+                _KEY: {"type": "http", "scheme": "bearer", "description": "An API key."},
+                _TICKET: {
+                    "type": "apiKey",
+                    "in": "query",
+                    "name": "ticket",
+                    "description": "From `POST /tickets`, for one run's events.",
+                },
+            },
+        },
+    }
+
+
+def _described(rule: str, operation: Operation) -> dict[str, Any]:
+    names = re.findall(r"<(\w+)>", rule)
+    problems = {*operation.problems, *_ANY_TIME} | (set() if rule in OPEN else {401})
+    described: dict[str, Any] = {
+        "parameters": [_in_path(name) for name in names] + list(operation.parameters),
+        "responses": {str(status): _success(s) for status, s in operation.answers.items()}
+        | {str(status): _problem(status) for status in sorted(problems)},
+        "security": [],
+    }
+    if rule not in OPEN:
+        described["security"] = [{_KEY: []}] + ([{_TICKET: []}] if rule in TICKETED else [])
+    if operation.bodies:
+        described["requestBody"] = _body(operation)
+    return described
+
+
+def _in_path(name: str) -> dict[str, Any]:
+    return {
+        "name": name,
+        "in": "path",
+        "required": True,
+        "schema": {"type": "string", "pattern": "^[A-Za-z0-9_-]+$"},
+        "example": _PATHS[name],
+    }
+
+
+def _body(operation: Operation) -> dict[str, Any]:
+    either = [_refer(model) for model in operation.bodies]
+    examples = {name: {"value": value} for name, value in operation.examples.items()}
+    schema = either[0] if len(either) == 1 else {"oneOf": either}
+    content = {_JSON: {"schema": schema, "examples": examples}}
+    return {"required": operation.needs_body, "content": content}
+
+
+def _success(success: Success) -> dict[str, Any]:
+    answer: dict[str, Any] = {"description": success.text}
+    if success.headers:
+        answer["headers"] = {
+            name: {"description": text, "required": True, "schema": {"type": "string"}}
+            for name, text in success.headers.items()
+        }
+    if success.model is not None:
+        content: dict[str, Any] = {"schema": _refer(success.model)}
+        if success.example is not None:
+            content["example"] = success.example
+        answer["content"] = {_JSON: content}
+    if success.frame is not None:
+        answer["content"][EVENT_STREAM] = {"schema": _refer(success.frame)}
+    return answer
+
+
+def _problem(status: int) -> dict[str, Any]:
+    if status not in TITLES:
+        return {"description": "Too many requests; the gateway's own answer."}
+    return {
+        "description": TITLES[status],
+        "content": {PROBLEM_JSON: {"schema": _refer(Problem)}},
+    }
+
+
+def _refer(model: type[BaseModel]) -> dict[str, str]:
+    return {"$ref": _REFERENCE.format(model=model.__name__)}
+
+
+def _schemas() -> dict[str, Any]:
+    taken = {model for operation in _ALL.values() for model in operation.bodies}
+    given = set(_given()) | {Problem}
+    modes: list[tuple[type[BaseModel], Any]] = [(model, "validation") for model in taken]
+    # As validated, not as serialised: what has a default may be absent from an answer.
+    modes += [(model, "validation") for model in given]
+    _, document = models_json_schema(
+        sorted(modes, key=lambda pair: pair[0].__name__), ref_template=_REFERENCE
+    )
+    found: dict[str, Any] = document["$defs"]
+    return found
+
+
+def _given() -> Iterator[type[BaseModel]]:
+    for operation in _ALL.values():
+        for success in operation.answers.values():
+            yield from filter(None, (success.model, success.frame))
+
+
+def _version() -> str:
+    try:
+        return version("onward")
+    except PackageNotFoundError:
+        return "0"  # in a function's archive there is no metadata

@@ -1,0 +1,247 @@
+"""What the description says of each call beyond its path, method and summary."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from onward.app.reading.list_runs import MAX_NAME, MAX_RUNS
+from onward.app.reading.recovery_stats import MAX_DAYS
+from onward.app.reading.replay_events import MAX_EVENTS, MAX_WAIT
+from onward.app.submitting.submit_once import MAX_KEY
+from onward.domain.model import RunStatus
+from onward.domain.trace import MAX_STATE
+from onward.http import answers, bodies
+from onward.http.overview import DEFAULT_RUNS
+from onward.http.routes import DEFAULT_LIMIT, MAX_SEQ
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+RUN_ID: Final = "run_019ad0f0a0007000800000000000abcd"
+
+_TIME: Final = "2026-11-29T10:00:00.000Z"
+_LOCATION: Final = {"Location": "Where it is."}
+_ETAG: Final = {"ETag": "Names this state of the run."}
+_EVENT: Final = {
+    "specversion": "1.0",
+    "id": f"{RUN_ID}/7",
+    "source": f"/runs/{RUN_ID}",
+    "type": "onward.step.succeeded",
+    "time": _TIME,
+    "sequence": "0000000007",
+    "datacontenttype": "application/json",
+    "data": {"step_id": "inspect", "attempt": 1},
+}
+_ARTIFACT: Final = {
+    "ref": "upl_0b9c2625dc21ef05f6ad4ddf47c5f203",
+    "name": "book.xlsx",
+    "size": 48_213,
+    "content_type": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Success:
+    """An answer that is no problem; without a model it has no body."""
+
+    text: str
+    model: type[BaseModel] | None = None
+    headers: dict[str, str] = field(default_factory=dict)
+    example: Any = None
+    frame: type[BaseModel] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """Parameters beside those in the path, the bodies taken, and the answers."""
+
+    answers: dict[int, Success]
+    problems: tuple[int, ...] = ()
+    parameters: tuple[dict[str, Any], ...] = ()
+    bodies: tuple[type[BaseModel], ...] = ()
+    examples: dict[str, Any] = field(default_factory=dict)
+    needs_body: bool = True
+
+
+def _query(name: str, text: str, **schema: Any) -> dict[str, Any]:
+    return {"name": name, "in": "query", "description": text, "schema": schema}
+
+
+def _header(name: str, text: str, **schema: Any) -> dict[str, Any]:
+    return {"name": name, "in": "header", "description": text, "schema": schema}
+
+
+OPERATIONS: Final[dict[str, Operation]] = {
+    "get_runs": Operation(
+        {
+            200: Success(
+                "A page of runs.",
+                answers.Runs,
+                example={
+                    "runs": [
+                        {
+                            "run_id": RUN_ID,
+                            "workflow": "excel-report",
+                            "status": "running",
+                            "created_at": _TIME,
+                            "ended_at": None,
+                        }
+                    ],
+                    "next_page_token": None,
+                },
+            )
+        },
+        problems=(422,),
+        parameters=(
+            _query("status", "Only runs that stand so.", type="string", enum=list(RunStatus)),
+            _query("workflow", "Only runs of it.", type="string", minLength=1, maxLength=MAX_NAME),
+            _query(
+                "limit",
+                "Runs a page.",
+                type="integer",
+                minimum=1,
+                maximum=MAX_RUNS,
+                default=DEFAULT_RUNS,
+            ),
+            _query(
+                "page_token",
+                "`next_page_token` of a page with the same filters.",
+                type="string",
+                pattern="^[A-Za-z0-9_-]{60,300}$",
+            ),
+        ),
+    ),
+    "post_run": Operation(
+        {202: Success("The run, accepted.", answers.Run, _LOCATION | _ETAG)},
+        problems=(400, 403, 409, 413, 422),
+        parameters=(
+            _header(
+                "Idempotency-Key",
+                "The same key and body name the same run for a day.",
+                type="string",
+                minLength=1,
+                maxLength=MAX_KEY,
+                pattern="^[A-Za-z0-9._~-]+$",
+            ),
+            _header(
+                "traceparent",
+                "The caller's span (W3C Trace Context), handed to tools and webhooks; a malformed"
+                " one is ignored.",
+                type="string",
+            ),
+            _header(
+                "tracestate", f"Its vendors' state, {MAX_STATE} characters of it.", type="string"
+            ),
+        ),
+        bodies=(bodies.WorkflowRun, bodies.PlanRun),
+        examples={
+            "workflow": {"workflow": "excel-report", "input": {"file": _ARTIFACT}},
+            "plan": {
+                "plan": {"steps": [{"id": "one", "tool": "echo", "input": {"value": 1}}]},
+                "labels": {"team": "finance"},
+                "deadline_seconds": 3600,
+            },
+        },
+    ),
+    "get_run": Operation(
+        {
+            200: Success("The run as it stands.", answers.Run, _ETAG),
+            304: Success("The caller has this state.", headers=_ETAG),
+        },
+        problems=(404, 422),
+        parameters=(
+            _query("children", "List the steps of fan-outs too.", type="boolean", default=False),
+            _query("verify", "Ask the endpoints.", type="boolean", default=False),
+            _header("If-None-Match", "ETags that the caller has.", type="string"),
+        ),
+    ),
+    "get_events": Operation(
+        {
+            200: Success(
+                "Events, in order and without a gap. As a stream: frames with `id` (the number),"
+                " `event` (the type) and `data` (the CloudEvent); after the run's last one a frame"
+                " `event: end`. The stream ends with what there is, to be asked for again.",
+                answers.Events,
+                example={"events": [_EVENT], "next_after": 7, "as_of_seq": 9, "ended": False},
+                frame=answers.Frame,
+            ),
+            204: Success("Stream only: the run has ended and the caller has all of it."),
+        },
+        problems=(404, 410, 422),
+        parameters=(
+            _query("after", "Events after this one.", type="integer", minimum=0, maximum=MAX_SEQ),
+            _query(
+                "limit",
+                "Events a page.",
+                type="integer",
+                minimum=1,
+                maximum=MAX_EVENTS,
+                default=DEFAULT_LIMIT,
+            ),
+            _query(
+                "wait",
+                "Seconds to hold the request for the first event: 0, for a stream 20 by itself.",
+                type="number",
+                minimum=0,
+                maximum=MAX_WAIT,
+            ),
+            _header(
+                "Last-Event-ID",
+                "Goes over `after`.",
+                type="string",
+                pattern=r"^([0-9]{1,10})?$",
+            ),
+        ),
+    ),
+    "get_effects": Operation({200: Success("The ledger.", answers.Effects)}, problems=(404,)),
+    "post_resume": Operation(
+        {202: Success("The run, going on.", answers.Run, _ETAG)},
+        problems=(400, 403, 404, 409, 413, 422),
+        bodies=(bodies.Remark,),
+        needs_body=False,
+    ),
+    "post_resolution": Operation(
+        {200: Success("The run, with the answer.", answers.Run, _ETAG)},
+        problems=(400, 403, 404, 409, 413, 422),
+        bodies=(bodies.Resolution,),
+        examples={"not_applied": {"outcome": "not_applied"}},
+    ),
+    "post_patrol": Operation(
+        {200: Success("A round.", answers.Rounds)},
+        problems=(400, 403, 413, 422),
+        bodies=(bodies.Remark,),
+        needs_body=False,
+    ),
+    "get_recovery": Operation(
+        {200: Success("Incidents.", answers.Recovery)},
+        problems=(422,),
+        parameters=(
+            _query("days", "Days back.", type="integer", minimum=1, maximum=MAX_DAYS, default=7),
+        ),
+    ),
+    "post_upload": Operation(
+        {201: Success("A place for the bytes.", answers.Place)},
+        problems=(400, 403, 413, 422),
+        bodies=(bodies.Upload,),
+        examples={"file": {"name": "book.xlsx", "size": 48_213}},
+    ),
+    "get_artifact": Operation(
+        {302: Success("Where the bytes are for 15 minutes; send no key there.", headers=_LOCATION)},
+        problems=(404,),
+    ),
+    "post_ticket": Operation(
+        {
+            201: Success(
+                "A ticket: for a stream for an hour, for a socket for 30 seconds.", answers.Ticket
+            )
+        },
+        problems=(400, 404, 413, 422),
+        bodies=(bodies.TicketWish, bodies.SocketTicketWish),
+        examples={"sse": {"use": "sse", "run_id": RUN_ID}, "ws": {"use": "ws"}},
+    ),
+    "get_workflows": Operation({200: Success("All workflows.", answers.Workflows)}),
+    "get_tools": Operation({200: Success("All tools.", answers.Tools)}),
+    "get_openapi": Operation({200: Success("An OpenAPI 3.1 document.")}),
+}
+"""By the name of the route's function."""
