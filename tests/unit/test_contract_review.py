@@ -237,7 +237,7 @@ def test_tools_import_nothing_heavy() -> None:
 
     done = subprocess.run([sys.executable, "-c", code], env=path, capture_output=True, check=True)
 
-    named = ["", ".models", ".tools"]
+    named = ["", ".tools"]
     assert [f"workflows.contract_review{name}" for name in named] == sorted(
         done.stdout.decode().split()
     )

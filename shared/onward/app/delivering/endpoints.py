@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from onward.app.delivering.post_event import ORIGIN
 from onward.app.delivering.redrive import discard, redrive
-from onward.app.submitting.run_request import pointer
 from onward.aws.codec import iso
 from onward.domain.delivery import Endpoint, Secret
 from onward.domain.errors import EndpointNotFound, Fault, InvalidRequest, TooManyEndpoints
+from onward.domain.pointer import pointer
 from onward.outside.addresses import AddressRefused, NameUnknown, loopback, parse, resolve
 from onward.outside.request import NoAnswer, Refused, request
 

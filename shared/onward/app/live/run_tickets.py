@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from onward.app.access.keys import TENANT
 from onward.app.reading.read_run import find_run
-from onward.app.submitting.run_request import pointer
 from onward.aws.codec import iso
 from onward.aws.tenants import RunTicket
 from onward.domain.errors import Fault, InvalidRequest, Unauthenticated
+from onward.domain.pointer import pointer
 
 if TYPE_CHECKING:
     from onward.app.service import Service

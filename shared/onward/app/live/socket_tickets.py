@@ -6,10 +6,10 @@ from base64 import urlsafe_b64encode
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final
 
-from onward.app.submitting.run_request import pointer
 from onward.aws.codec import iso
 from onward.aws.socket_tickets import SocketTicket
 from onward.domain.errors import Fault, InvalidRequest
+from onward.domain.pointer import pointer
 
 if TYPE_CHECKING:
     from onward.app.access.keys import Doorkeeper

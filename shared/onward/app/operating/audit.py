@@ -7,10 +7,10 @@ import re
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
-from onward.app.submitting.run_request import pointer
 from onward.aws.audit import MAX_COMMENT, AuditEntry
 from onward.aws.codec import dumps, iso
 from onward.domain.errors import Fault, InvalidRequest
+from onward.domain.pointer import pointer
 
 if TYPE_CHECKING:
     from onward.app.service import Service

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from onward.domain.cost import plan_faults
 from onward.domain.errors import Fault, InvalidPlan, InvalidRequest
 from onward.domain.plan import compile_plan
+from onward.domain.pointer import pointer
 
 if TYPE_CHECKING:
     from onward.domain.limits import RunLimits
@@ -147,8 +148,3 @@ def _said(faults: list[Fault]) -> str:
     return "; ".join(f"{f.pointer or 'body'}: {f.message}" for f in faults[:3]) + (
         f"; and {len(faults) - 3} more" if len(faults) > 3 else ""  # noqa: PLR2004
     )
-
-
-def pointer(*parts: str) -> str:
-    """Return a JSON Pointer (RFC 6901)."""
-    return "".join("/" + part.replace("~", "~0").replace("/", "~1") for part in parts)

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from onward.app.payloads.artifacts import as_artifact
 from onward.app.reading.read_run import is_expired
-from onward.app.submitting.run_request import pointer
 from onward.aws.blobs import Blob, BlobMissing, run_of
 from onward.domain.errors import ArtifactNotFound, Fault, InvalidRequest
+from onward.domain.pointer import pointer
 
 if TYPE_CHECKING:
     from onward.app.service import Service
