@@ -1,7 +1,10 @@
 """The locks install the same files everywhere, from whatever registry a machine uses."""
 
+import ast
 import re
+import sys
 import tomllib
+from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
@@ -69,3 +72,29 @@ def test_functions_run_here_on_what_they_are_deployed_with() -> None:
 
     assert "pydantic" in shared
     assert {name: layer[name] for name in shared} == {name: runtime[name] for name in shared}
+
+
+def test_the_layer_holds_what_functions_import() -> None:
+    """Here everything is installed; on AWS only the layer is."""
+    sources = [*(ROOT / "functions").rglob("*.py"), *(ROOT / "shared/onward").rglob("*.py")]
+    away = (ROOT / "shared/onward/cli", ROOT / "shared/onward/client")
+    imported = {
+        name.partition(".")[0]
+        for path in sources
+        if not any(path.is_relative_to(folder) for folder in away)
+        for node in ast.walk(ast.parse(path.read_bytes()))
+        for name in _imports(node)
+    }
+    installed = packages_distributions()
+    others = imported & installed.keys() - sys.stdlib_module_names
+    names = {name.lower() for module in others for name in installed[module]}
+    needed = {name.replace("_", "-") for name in names} - {"onward"}
+
+    assert "pydantic" in needed
+    assert needed <= pins(text(LAYER)).keys()
+
+
+def _imports(node: ast.AST) -> list[str]:
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    return [node.module or ""] if isinstance(node, ast.ImportFrom) and not node.level else []
