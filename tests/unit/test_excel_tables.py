@@ -134,6 +134,35 @@ def test_merged_cells_name_all_their_columns() -> None:
     assert 1 == table.rows
 
 
+@pytest.mark.parametrize(
+    ("groups", "own", "merges", "expected"),
+    [
+        (["Sex", _], [_, "Unknown", "N/A"], ["B1:C1"], ["Sex / Unknown", "Sex / N/A"]),
+        (["Sex", _], [_, "Male", "Unknown"], ["B1:C1"], ["Sex / Male", "Sex / Unknown"]),
+        (["Sex", _], [_, "N/A", "N/A"], ["B1:C1", "A1:A2"], ["Sex / N/A", "Sex / N/A (2)"]),
+        (["None", _], [_, "-", "?"], ["B1:C1"], ["None / -", "None / ?"]),
+        (["Sales", _], ["Mid", "N/A", "N/A"], ["B1:C1"], ["Sales", "Sales (2)"]),
+        (["Sales", "Cost"], ["Mid", "N/A", "Unknown"], [], ["Sales", "Cost"]),
+    ],
+)
+def test_names_below_a_merged_cell_may_mean_nothing(
+    groups: list[Any], own: list[Any], merges: list[str], expected: list[str]
+) -> None:
+    """They name what the group does not; a row of missing values stays one of data."""
+    book = Workbook()
+    sheet = book.worksheets[0]
+    for row in (["Region", *groups], own, ["N", 1, 2], ["S", 4, 5], ["E", 7, 8]):
+        sheet.append(row)
+    for merge in merges:
+        sheet.merge_cells(merge)
+
+    (report,) = reported(saved(book))
+
+    assert ["Region", *expected] == [column.name for column in report.columns]
+    assert [12, 15] == [column.sum for column in report.columns[1:]]
+    assert report.rows == (4 if own[0] else 3)
+
+
 def test_a_declared_table_counts_its_rows_without_totals_and_blanks() -> None:
     """The workbook says where it is; remarks that touch it are not part of it."""
     book = Workbook()

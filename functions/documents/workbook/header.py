@@ -37,7 +37,16 @@ def _header_above(region: Region, shapes: ColumnShapes, first: int) -> int | Non
     able = [
         at for at in range(first) if _can_name(region, at) and _covers(region, shapes, at, first)
     ]
-    return max(able, key=lambda at: fill(region.words[at]), default=None)
+    return max(able, key=lambda at: _naming(region, at), default=None)
+
+
+def _naming(region: Region, at: int) -> int:
+    """How many columns a row names: two that are called "N/A" rather lack their values."""
+    word = region.words[at]
+    if MARKER not in word:
+        return fill(word)
+    marked = [text for text, kind in zip(region.texts(at), word, strict=True) if kind == MARKER]
+    return fill(word) - len(marked) + len(set(marked))
 
 
 def _can_name(region: Region, at: int) -> bool:
@@ -95,7 +104,7 @@ def _header_rows(region: Region, shapes: ColumnShapes, header: int, merges: Merg
     rows = [header]
     below = header + 1
     while below < len(region.words) and len(rows) < MAX_HEADER_ROWS:
-        if not _is_subheader(region, shapes, below):
+        if not _is_subheader(region, shapes, below) and not _is_below_group(region, below, merges):
             break
         rows.append(below)
         below += 1
@@ -119,6 +128,29 @@ def _is_subheader(region: Region, shapes: ColumnShapes, at: int) -> bool:
     texts = [text for text in region.texts(at) if text]
     named = [at for at in shapes.typed if word[at] == TEXT]
     return bool(named) and all(_UNIT.fullmatch(text) for text in texts)
+
+
+def _is_below_group(region: Region, at: int, merges: Merges) -> bool:
+    """Whether a row names the columns that a merged cell directly above it is a group of.
+
+    Such a cell names none of them by itself. A label that is merged down into the row says the
+    same; without one, "N/A" and the like are names as long as they differ and do not come again.
+    """
+    word, texts, number = region.words[at], region.texts(at), region.number(at)
+    if not TYPED.isdisjoint(word) or region.number(at - 1) != number - 1:
+        return False
+    inside = [box for box in merges.around(number - 1) if region.left <= box.left <= region.right]
+    groups = [
+        range(box.left - region.left, min(box.right, region.right) - region.left + 1)
+        for box in inside
+        if box.right > box.left and box.bottom == number - 1
+    ]
+    if not groups or not all(word[column] in NAMES for group in groups for column in group):
+        return False
+    if any(box.left == box.right and box.bottom == number for box in inside):
+        return True
+    differ = all(len({texts[column] for column in group}) == len(group) for group in groups)
+    return MARKER not in word or (differ and _names_by_markers(region, at))
 
 
 def _is_group_header(region: Region, at: int, merges: Merges) -> bool:
