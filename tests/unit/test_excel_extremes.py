@@ -39,6 +39,8 @@ def drawn(*rows: list[Any]) -> ChartData | None:
         [["Size"], *([sign * MOST] for sign in (1, -1, 1, -1))],
         [["Size"], *([at * 5e-324] for at in range(9))],
         [["Size"], *([1e300 * at] for at in range(9))],
+        [["Town", "Votes", "Rate"], ["a", 5e307, MOST], ["b", 7e307, -MOST], ["c", 12e307, 1]],
+        [["Town", "Votes", "Rate"], ["a", 10**299, 0.5], ["b", 10**299, 1e200], ["c", 2e299, 1e99]],
     ],
     ids=[
         "sum beyond",
@@ -50,6 +52,8 @@ def drawn(*rows: list[Any]) -> ChartData | None:
         "histogram beyond",
         "smallest histogram",
         "wide histogram",
+        "rates beyond",
+        "whole numbers beyond",
     ],
 )
 def test_a_report_is_made_whatever_the_numbers(rows: list[list[Any]], tmp_path: Path) -> None:

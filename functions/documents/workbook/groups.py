@@ -11,10 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import InitVar, dataclass, field
 from typing import Final, NamedTuple
 
-from documents.workbook.cells import (
-    NOT_CALCULATED,
-    Value,
-)
+from documents.workbook.cells import NOT_CALCULATED, Value
 from documents.workbook.columns import Column
 from documents.workbook.formulas import Above
 from documents.workbook.held import (
@@ -25,6 +22,7 @@ from documents.workbook.held import (
     Match,
     confirmed_at_end,
 )
+from documents.workbook.rates import derived, is_whole
 from documents.workbook.rows_above import RowsAbove, number_of
 from documents.workbook.totals import Label, evidence, is_close, label_of
 
@@ -117,7 +115,7 @@ class Totals:
             figures = list(numbers.values())
             whole = Match(0, 0, figures, figures, whole=True)
             self._first = Held(number, numbers, 0, whole, against=False, bare=False)
-        self._above.rows += 1
+        self._above.take(numbers)
         self._closed = False
 
     def _may_match(self, numbers: dict[int, float]) -> bool:
@@ -133,29 +131,35 @@ class Totals:
         """The shortest run of rows up to here that these are the sums of.
 
         At least half of the numbers must be, one of them other than zero; the others must lie
-        among those above, as means and shares do.
+        among those above, as means and shares do. Of a row that is called a total either will do.
         """
-        for since in range(len(self._groups) - 1, -1, -1):
-            group = self._groups[since]
-            rows = self._above.rows - group.rows
-            if rows < 1:
-                continue
-            around = rows if label == "total" else 0
-            sums = [
-                at
-                for at, value in numbers.items()
-                if self._above.tally(at).count
-                and is_close(value, self._above.sum(at) - group.sums[at], rows=around)
-            ]
-            rest = [at for at in numbers if at not in sums]
-            if len(sums) * 2 >= len(numbers) and all(
-                self._above.lies_among(at, numbers[at]) for at in rest
-            ):
-                held = [numbers[at] for at in sums]
-                if any(held):
-                    units = [self._above.reduced(at, numbers[at]) for at in sums]
-                    return Match(since, rows, held, units, whole=not rest)
-        return None
+        runs = range(len(self._groups) - 1, -1, -1)
+        ways = (False, True) if label == "total" else (False,)
+        found = (self._run(numbers, since, label, loose=loose) for loose in ways for since in runs)
+        return next((match for match in found if match), None)
+
+    def _run(
+        self, numbers: dict[int, float], since: int, label: Label, *, loose: bool
+    ) -> Match | None:
+        above, group = self._above, self._groups[since]
+        rows = above.rows - group.rows
+        if rows < 1:
+            return None
+        around = rows if label == "total" else 0
+        known = {at: above.sum(at) - group.sums[at] for at in numbers if above.tally(at).count}
+        sums = [at for at in known if is_close(numbers[at], known[at], rows=around)]
+        held = [numbers[at] for at in sums]
+        shares = [at for at in known if at not in sums and is_whole(numbers[at], known[at], rows)]
+        rest = [at for at in numbers if at not in sums and at not in shares]
+        half = (len(sums) + len(shares)) * 2 >= len(numbers)
+        among = all(above.lies_among(at, numbers[at]) for at in rest)
+        fits = half or among if loose else half and among
+        if not any(held) or not fits or (loose and evidence(held) < LEAST):
+            return None
+        units = [above.reduced(at, numbers[at]) for at in sums]
+        latest = above.latest(rows)
+        more = derived(latest, numbers, sums) if latest else 0.0
+        return Match(since, rows, held, units, whole=not rest and not shares, derived=more)
 
     def _accepts(self, match: Match, label: Label, values: Sequence[Value]) -> bool:
         if label == "total":

@@ -21,13 +21,17 @@ CERTAIN: Final = 20.0  # for a row among others
 
 @dataclass(frozen=True)
 class Match:
-    """A row that holds sums of the rows since a group's beginning: `since` counts rows."""
+    """A row that holds sums of the rows since a group's beginning: `since` counts rows.
+
+    `derived`: the bits of evidence that its numbers which are no sums hold.
+    """
 
     since: int
     rows: int
     sums: list[float]
     reduced: list[float]
     whole: bool
+    derived: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -58,6 +62,8 @@ class Held:
         """Whether a table's last row is a total by this alone."""
         if self.against:
             return self.is_long(STRONG)
+        if self.match.derived and self.bits + self.match.derived >= GOOD:
+            return True
         if self.match.rows <= MOST_BY_CHANCE or self.bare:
             return self.is_long(GOOD)
         return self.bits >= (LEAST if self.match.whole else GOOD)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 from documents.workbook.cells import (
     BLANK,
@@ -20,6 +22,8 @@ from documents.workbook.cells import (
 from documents.workbook.columns import Column, Tally
 from documents.workbook.totals import Label, reduced
 
+FEW: Final = 12  # rows whose numbers are kept
+
 
 @dataclass
 class RowsAbove:
@@ -28,6 +32,16 @@ class RowsAbove:
     columns: Sequence[Column]
     rows: int = 0
     extra: dict[int, float] = field(default_factory=dict)
+    _kept: deque[Mapping[int, float]] = field(default_factory=lambda: deque(maxlen=FEW))
+
+    def take(self, numbers: Mapping[int, float]) -> None:
+        """Go past a row of data with these numbers."""
+        self.rows += 1
+        self._kept.append(numbers)
+
+    def latest(self, rows: int) -> list[Mapping[int, float]]:
+        """The numbers of so many rows up to here; none where they are many, and tell by sums."""
+        return list(self._kept)[-rows:] if rows <= len(self._kept) else []
 
     def tally(self, at: int) -> Tally:
         """The numbers of a column, with those that are stored as text."""

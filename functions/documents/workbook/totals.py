@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Collection, Sequence
+from decimal import Decimal
 from fractions import Fraction
 from typing import Final, Literal
 
@@ -17,6 +18,7 @@ from documents.workbook.cells import Value
 # "mean" also stands for medians and deviations, "figure" for counts and extremes.
 Label = Literal["", "total", "mean", "figure"]
 
+PRECISION: Final = 1e-15
 _MAX_LABEL: Final = 120
 _TOTAL: Final = re.compile(
     r"(?<!\w)(?:(?:grand|over|sub|teil|gesamt|zwischen|end|sous|eind|hoved|total)?-?"
@@ -27,6 +29,11 @@ _TOTAL: Final = re.compile(
     r"|итого?|всего|общий итог|всього|разом|підсумок|общо|укупно|σύνολο|المجموع|الإجمالي|إجمالي"
     r"|סה[\"״]כ|कुल|รวม)(?!\w)"
     r"|合計|総計|小計|集計|总计|合计|小计|汇总|總計|小計|합계|총계|소계|^[ΣσΣ∑]$",
+    re.IGNORECASE,
+)
+# What also begins names, such as All Saints.
+_ALL: Final = re.compile(
+    r"(?:all|overall|alles?|kaikki|tous|toutes|todos|todas|tutti|tutte|vše|все|всі)\W*",
     re.IGNORECASE,
 )
 _FIGURE: Final = re.compile(
@@ -44,7 +51,7 @@ _MEAN: Final = re.compile(
 def label_of(values: Sequence[Value]) -> Label:
     """What a row calls itself by any of its texts; "" for a name of its own."""
     texts = [value for value in values if isinstance(value, str) and len(value) <= _MAX_LABEL]
-    if any(_TOTAL.search(text.strip()) for text in texts):
+    if any(_TOTAL.search(text.strip()) or _ALL.fullmatch(text.strip()) for text in texts):
         return "total"
     if any(_MEAN.search(text) for text in texts):
         return "mean"
@@ -78,7 +85,8 @@ def reduced(value: float, others: Collection[float | None]) -> float:
 
     Where all are hundreds, 300 is as often 100 + 200 as 3 is 1 + 2.
     """
-    fractions = [_fraction(number) for number in (value, *others) if number]
+    least = abs(value) * PRECISION  # what is smaller says nothing of a number of 15 digits
+    fractions = [_fraction(number) for number in (value, *others) if number and abs(number) > least]
     unit = Fraction(0)
     for number in fractions:
         scale = math.lcm(unit.denominator, number.denominator)
@@ -92,5 +100,11 @@ def _fraction(value: float) -> Fraction:
 
 
 def _bits(value: float) -> float:
-    text = f"{value:.15g}".partition("e")[0].replace(".", "").lstrip("0")
-    return math.log2(int(text)) if text else 0.0
+    """The length of a number in units of its last decimal place."""
+    return math.log2(max(1.0, float(_fraction(value) / last_place(value))))
+
+
+def last_place(value: float) -> Fraction:
+    """The unit of a number's last decimal, no more than 1, as it is written."""
+    exponent = Decimal(f"{value:.15g}").normalize().as_tuple().exponent
+    return Fraction(1, 10 ** max(0, -int(exponent)))
