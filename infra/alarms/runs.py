@@ -44,7 +44,7 @@ COUNTED: Final = (
     Counted(
         Metric.RECOVERIES,
         "lost-attempts",
-        "Many attempts are lost and taken over: a tool kills its worker or outlasts its time.",
+        "Many workers die and are replaced: a tool kills its worker or outlasts its time.",
         threshold=_LOST_ATTEMPTS,
     ),
     Counted(

@@ -123,9 +123,30 @@ def test_an_old_address_does_not_disable_the_new_one(here: World, hook: Subscrib
         return Told(410)
 
     hook.answer = moved
+    forget()
     here.deliver()
 
     assert here.endpoint().active
+    assert Metric.ENDPOINTS_DISABLED.value not in embedded()
+
+
+def test_an_endpoint_that_is_gone_for_many_runs_at_once_is_counted_once(
+    here: World, hook: Subscriber
+) -> None:
+    """Each of its senders had read the row before another one was told so."""
+    here.subscribe(hook)
+    here.finish()
+
+    def told_first(_number: int, _event: dict[str, Any]) -> Told:
+        here.downstream.endpoints.disable(here.endpoint(), BECAUSE, here.time.now)
+        return Told(410)
+
+    hook.answer = told_first
+    forget()
+    assert here.deliver() is None
+
+    assert Metric.ENDPOINTS_DISABLED.value not in embedded()
+    assert (1, "disabled") == (len(here.letters), here.endpoint().status)
 
 
 def test_redriving_a_disabled_endpoint_keeps_the_letter(gone: World, hook: Subscriber) -> None:

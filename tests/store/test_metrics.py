@@ -12,7 +12,9 @@ from onward import metrics
 from onward.app.driving.carry_out import carry_out
 from onward.aws.run_reader import RunReader
 from onward.aws.run_store import RunStore
+from onward.domain import protocol
 from onward.domain.errors import PermissionDenied, Transient
+from onward.domain.limits import MAX_LANES
 from onward.domain.protocol import Restart, Resume
 from onward.metrics import Metric
 from onward.observability import log, logger
@@ -113,6 +115,25 @@ def test_the_replacement_of_a_dead_execution_is_counted(begin: Begin) -> None:
     assert {"Restarts": 1} == counted()
     carry_out(made.drive, made.run_id, 2, Restart("handoff"), until)
     assert {"Restarts": 1} == counted()
+
+
+@pytest.mark.parametrize("death", ["execution", "map"])
+def test_one_death_is_one_recovery_however_many_lanes_it_cut(begin: Begin, death: str) -> None:
+    """Ten open attempts are taken over; `LostAttempts` would ring at ten."""
+    made, _ = begin(steps(*({"id": f"s{n}", "tool": "read"} for n in range(MAX_LANES))))
+    until = made.drive.clock() + 60
+    carry_out(made.drive, made.run_id, 1, protocol.Begin(), until)
+    assert MAX_LANES == len(made.run.open)
+
+    if death == "execution":
+        carry_out(made.drive, made.run_id, 1, Restart("execution_failed"), until)
+        carry_out(made.drive, made.run_id, 2, protocol.Begin(), until)
+    else:
+        carry_out(made.drive, made.run_id, 1, protocol.Settle(), until)
+
+    events = made.drive.reader.events(made.run_id, 0, 100)
+    assert MAX_LANES == len([event for event in events if event.type == "step.taken_over"])
+    assert 1 == counted()["Recoveries"]
 
 
 def test_a_run_that_stalled_rings_and_its_resume_is_no_restart(begin: Begin) -> None:

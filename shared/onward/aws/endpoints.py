@@ -189,8 +189,11 @@ class Endpoints:
         """Send nothing there any more, and say why, until somebody puts it again.
 
         Not if it was put with another address meanwhile, of which nobody said that it is gone.
+        True for one of the senders that are told so at once: it is disabled once, and counted.
         """
-        return self._answered_for(endpoint, {"disabled_at": now, "disabled_because": because})
+        values = {"disabled_at": now, "disabled_because": because}
+        condition = "#url = :seen AND attribute_not_exists(disabled_at)"
+        return self._change(endpoint, values, condition, {":seen": {"S": endpoint.url}})
 
     def set_aside(self, endpoint: Endpoint, until: float) -> bool:
         """Note that an endpoint did not answer at once, before anything is sent it again."""

@@ -33,8 +33,8 @@ def missed(sender: Sender, wake: WakeUp, progress: Progress, failed: Missed) -> 
     next_try = now + failed.wait if failed.wait else delivery.next_try
     tries = sender.deliveries.failed(delivery, progress.tried, failed.error, next_try)
     if failed.gone:
-        sender.endpoints.disable(endpoint, "answered 410 Gone", now)
-        count(Metric.ENDPOINTS_DISABLED)
+        if sender.endpoints.disable(endpoint, "answered 410 Gone", now):
+            count(Metric.ENDPOINTS_DISABLED)
     elif failed.slow:
         _slowed(sender, wake, endpoint, now)
     if failed.gone or tries >= TRIES:

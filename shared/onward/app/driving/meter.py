@@ -21,7 +21,6 @@ _COUNTED: Final[Mapping[str, Metric]] = {
     "step.succeeded": Metric.STEPS_SUCCEEDED,
     "step.retrying": Metric.STEPS_RETRIED,
     "step.failed": Metric.STEPS_FAILED,
-    "step.taken_over": Metric.RECOVERIES,
     "step.needs_reconciliation": Metric.NEEDS_RECONCILIATION,
     "effect.duplicate_suspected": Metric.DUPLICATES_SUSPECTED,
 }
@@ -31,7 +30,12 @@ _PLANNED_RESTARTS: Final = frozenset({"handoff", "resumed_by_operator"})
 
 
 def meter(outcome: Outcome) -> None:
-    """Count the events of a commit that was made, once: never of one that was refused."""
+    """Count the events of a commit that was made, once: never of one that was refused.
+
+    A commit finds one death, however many lanes that cut: it is one recovery.
+    """
+    if any(event.type == "step.taken_over" for event in outcome.events):
+        count(Metric.RECOVERIES)
     for event in outcome.events:
         metric = _COUNTED.get(event.type)
         if metric is not None:
