@@ -163,6 +163,15 @@ def test_names_below_a_merged_cell_may_mean_nothing(
     assert report.rows == (4 if own[0] else 3)
 
 
+def test_an_amount_in_brackets_is_no_unit() -> None:
+    """It is how bookkeepers write one below zero: the row stays, and names nothing."""
+    table = table_of([["Item", "Amount"], ["a", "(120)"], ["b", 300], ["c", 10]])
+    unit = table_of([["Item", "Mass"], [_, "(kg/m2)"], ["b", 300], ["c", 10]])
+
+    assert (["Item", "Amount"], 3) == (names(table), table.rows)
+    assert (["Item", "Mass (kg/m2)"], 2) == (names(unit), unit.rows)
+
+
 def test_a_declared_table_counts_its_rows_without_totals_and_blanks() -> None:
     """The workbook says where it is; remarks that touch it are not part of it."""
     book = Workbook()

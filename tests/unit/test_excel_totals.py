@@ -99,6 +99,46 @@ def test_subtotals_of_groups_are_no_data(first: Any, second: Any, last: Any) -> 
     assert ["The totals in rows 4, 7, 8 are not data and were left out."] == report.notes
 
 
+@pytest.mark.parametrize(
+    ("rows", "expected"),
+    [
+        (["A x 125", "A", "B y 340", "B", "all"], (2, 465)),
+        (["A x 125", "A", "B y 340", "B z 12", "B", "all"], (3, 477)),
+        (["A x 125", "A", "B y 340", "B z 12", "B"], (3, 477)),
+        (["B y 340", "B z 12", "B", "A x 125", "A"], (3, 477)),
+        ([row for n in range(50) for row in (f"{n} x {125 + n}", f"{n}")], (100, 14_950)),
+        ([*(r for n in range(50) for r in (f"{n} x {125 + n}", f"{n}")), "all"], (50, 7475)),
+    ],
+    ids=["each of one", "one of one", "without all", "one at the end", "may be chance", "many"],
+)
+def test_a_group_of_one_row_has_a_subtotal_too(
+    rows: list[str], expected: tuple[int, float]
+) -> None:
+    """In a language of its own, told by the town that it lacks and the totals that cover it."""
+    group, total, table = 0.0, 0.0, []
+    for row in rows:
+        area, *data = row.split()
+        if data:
+            town, amount = data[0], float(data[1])
+            group, total = group + amount, total + amount
+            table.append([area, town, amount])
+        else:
+            table.append([f"{area} kokonaan", _, total if area == "all" else group])
+            group = 0
+
+    report = report_of(*table, head=["Area", "Town", "Amount"])
+
+    assert expected == summed(report)
+    assert report.notes
+
+
+def test_a_row_without_a_year_may_be_a_total() -> None:
+    """What all rows of data begin with is a label too."""
+    report = report_of([2021, 100], [2022, 250], [2023, 70], [_, 420], head=["Year", "Amount"])
+
+    assert (3, 420) == summed(report)
+
+
 def test_subtotals_are_told_by_their_formulas_whatever_they_show() -> None:
     """Even where the file does not hold their results: the sums of the data stay."""
     report = report_of(

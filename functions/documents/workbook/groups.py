@@ -61,6 +61,7 @@ class Totals:
     _first: Held | None = None
     _closed: bool = False  # whether the row before was a total
     _trusted: bool = False
+    _bare: bool = False  # whether a total lacks a label that all rows of data have
 
     def __post_init__(self, columns: Sequence[Column]) -> None:
         self._above = RowsAbove(columns)
@@ -80,11 +81,12 @@ class Totals:
             match = self._match(numbers, label)
             if match and self._accepts(match, label, values):
                 self._close(number, match)
+                self._bare = self._bare or bare
                 return True
             if self._refutes_held(numbers, label):
                 self._close(number, Match(0, self._above.rows, [], [], whole=True))
                 return True
-            if match and match.rows > 1:
+            if match and (match.rows > 1 or (bare and match.whole)):
                 self._hold(number, numbers, match, values)
                 return True
             if label == "total":
@@ -98,6 +100,8 @@ class Totals:
         if self._held:
             start = self._groups[self._held[-1].match.since].rows
             confirmed = confirmed_at_end(self._held, self._above.rows, start)
+            if self._bare:
+                confirmed += [h for h in self._held if h.match.rows == 1 and h not in confirmed]
             found.totals += [held.number for held in confirmed]
             rest = [held for held in self._held if held not in confirmed]
             self.late = self.late or bool(rest)
@@ -219,11 +223,13 @@ class Totals:
         self._held.append(Held(number, numbers, at, match, against=against, bare=bare))
         self._begin_group()
         if len(self._held) >= MAX_HELD:
-            if sum(held.bits for held in self._held) >= MAX_HELD * LEAST:
+            told = sum(held.bits for held in self._held if held.match.rows > 1)
+            if told >= MAX_HELD * LEAST:
                 self._trusted = True
                 self.found.totals += [held.number for held in self._held]
                 self._held = []
             else:
+                self.found.doubtful += [held.number for held in self._held if held.bits >= LEAST]
                 self._release()
 
     def _release(self) -> None:

@@ -18,7 +18,8 @@ MAX_HEADER_ROWS: Final = 3
 # Stray numbers above a header (a year in the title) are looked for this far down.
 LOOK_BELOW: Final = 10
 
-_UNIT: Final = re.compile(r"[(\[].*[)\]]|[%€$£¥]|[a-zµ°]{1,3}[²³]?")
+# Not (120), which is a number below zero.
+_UNIT: Final = re.compile(r"[(\[](?=.*[^\W\d]|.*[%€$£¥]).*[)\]]|[%€$£¥]|[a-zµ°]{1,3}[²³]?")
 
 
 def find_header(region: Region, shapes: ColumnShapes, first: int, merges: Merges) -> list[int]:
@@ -196,7 +197,7 @@ def column_names(
         if not name:
             name = f"Column {column_letters(region.left + at)}"
             unnamed.append(name)
-        elif name in times:
+        elif name in times and name not in repeated:
             repeated.append(name)
         names.append(_unique(name, times))
     return names, _notes(bool(header), unnamed, repeated)

@@ -76,7 +76,8 @@ def confirmed_at_end(held: Sequence[Held], rows: int, start: int) -> list[Held]:
     """
     last = held[-1]
     is_last = last.at == rows
-    several = is_last and len(held) > 1 and not last.against
+    sums = any(row.match.rows > 1 for row in held)
+    several = is_last and len(held) > 1 and sums and not last.against
     if several and sum(row.bits for row in held) >= FAIR and min(r.bits for r in held) >= CLEAR:
         return list(held)
     covers = is_last and last.is_enough

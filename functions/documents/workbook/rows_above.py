@@ -23,6 +23,7 @@ from documents.workbook.columns import Column, Tally
 from documents.workbook.totals import Label, reduced
 
 FEW: Final = 12  # rows whose numbers are kept
+SEVERAL: Final = 3
 
 
 @dataclass
@@ -75,8 +76,11 @@ class RowsAbove:
         ]
 
     def is_bare(self, values: Sequence[Value]) -> bool:
-        """Whether it lacks a label that all rows of data have."""
-        return any(kind_of(values[at]) == BLANK for at in self.named())
+        """Whether it lacks a label that all rows of data have: an id or a year may be one too."""
+        if any(kind_of(values[at]) == BLANK for at in self.named()):
+            return True
+        first = self.rows >= SEVERAL and self.columns[0].kinds[INTEGER] == self.rows
+        return first and kind_of(values[0]) == BLANK
 
     def names_much(self, values: Sequence[Value]) -> bool:
         """Whether it has a date, or as many names as rows of data have."""

@@ -24,7 +24,7 @@ _TOTAL: Final = re.compile(
     r"(?<!\w)(?:(?:grand|over|sub|teil|gesamt|zwischen|end|sous|eind|hoved|total)?-?"
     r"(?:totals?|totales|totaux|totaal|totale?|totalt|totais|total[ei]?s?)"
     r"|sum|summe|summa|suma|somme|soma|toplam|jumlah|ukupno|skupaj|spolu|celkem|razem"
-    r"|(?:gesamt|zwischen|teil|end)?(?:summe|ergebnis)|gesamt|insgesamt|zusammen|subsuma|yhteens[aä]"
+    r"|(?:gesamt|zwischen|teil|end)?(?:summe|ergebnis)|gesamt|insgesamt|zusammen|subsuma|yhteens[aä]|yht"
     r"|[oö]sszesen|v[eé]g[oö]sszeg|i alt|kokku|kop[aā]|i[sš] viso|t[oổ]ng(?: c[oộ]ng)?"
     r"|итого?|всего|общий итог|всього|разом|підсумок|общо|укупно|σύνολο|المجموع|الإجمالي|إجمالي"
     r"|סה[\"״]כ|कुल|รวม)(?!\w)"
