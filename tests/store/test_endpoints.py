@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from onward.app.delivering.endpoints import BOTH_VALID_SECONDS, MAX_ENDPOINTS
 from onward.app.service import Service
+from onward.domain.events import TYPES
 
 from infra.local.subscriber import subscribed
 from tests.store.caller import Caller
@@ -109,6 +110,23 @@ def test_every_fault_is_named(operator: Caller) -> None:
     assert ["/more", "/url", "/status_url", "/event_types/1"] == [
         fault["pointer"] for fault in refused.body["errors"]
     ]
+
+
+@pytest.mark.parametrize("wish", ["step.faild", "run.succeeded_", "run.q_*", "effect.done"])
+def test_a_filter_that_nothing_passes_is_refused_by_name(operator: Caller, wish: str) -> None:
+    """A subscription that can never hear anything is a slip of the pen."""
+    refused = put(operator, "billing", HOOK | {"event_types": ["*", wish]})
+
+    assert 422 == refused.status
+    assert [{"pointer": "/event_types/1", "message": f"there are no events of type {wish}"}] == [
+        {k: fault[k] for k in ("pointer", "message")} for fault in refused.body["errors"]
+    ]
+
+
+@pytest.mark.parametrize("kind", sorted(TYPES))
+def test_every_type_can_be_subscribed_to(operator: Caller, kind: str) -> None:
+    """By its whole name, whatever it is about."""
+    assert 201 == put(operator, "billing", HOOK | {"event_types": [kind]}).status
 
 
 @pytest.mark.parametrize(

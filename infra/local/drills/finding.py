@@ -5,24 +5,14 @@ from __future__ import annotations
 import json
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
+
+from onward.client import INTERRUPTIONS, NAMESPACE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from onward.client import Event, Snapshot
-
-NAMESPACE: Final = "onward."
-
-_TOLD: Final = (
-    "step.retrying",
-    "step.taken_over",
-    "step.outcome_unknown",
-    "step.needs_reconciliation",
-    "step.reconciled",
-    "run.waiting",
-    "run.resumed",
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +67,7 @@ class Watched:
     @property
     def seen(self) -> str:
         """What the client saw, in words."""
-        told = [f"{kind} ×{self.kinds[kind]}" for kind in _TOLD if self.kinds[kind]]
+        told = [f"{kind} ×{self.kinds[kind]}" for kind in INTERRUPTIONS if self.kinds[kind]]
         return ", ".join([f"{len(self.events)} events", *told, f"then {self.last}"])
 
     def of(self, kind: str, step_id: str | None = None) -> list[Event]:

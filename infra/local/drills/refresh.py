@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 from urllib.request import ProxyHandler, Request, build_opener
 
+from onward.client import ENDS
 from websockets.exceptions import WebSocketException
 from websockets.sync.client import connect
 
@@ -45,7 +46,6 @@ _STEP: Final = "number"
 _HELD: Final = 40.0
 """Seconds for one answer of an event stream; the service holds it up to 20."""
 
-_ENDS: Final = frozenset({"onward.run.succeeded", "onward.run.failed", "onward.run.cancelled"})
 _RESET: Final = struct.pack("ii", 1, 0)
 """SO_LINGER on, for no time: closing such a socket resets its connection (socket(7))."""
 
@@ -178,7 +178,7 @@ def _frames(stage: Stage, halted: Halted, after: int) -> list[dict[str, Any]]:
     """Return what a socket is sent from a position to the run's end."""
     frames: list[dict[str, Any]] = []
     with _subscribed(stage, halted.refund, after) as connection:
-        while not frames or frames[-1].get("event", {}).get("type") not in _ENDS:
+        while not frames or frames[-1].get("event", {}).get("type") not in ENDS:
             frame = _frame(connection)
             frames.append(frame)
             halted.look(_position(frame))

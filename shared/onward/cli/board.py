@@ -7,20 +7,11 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from onward.cli.words import VERSION_MISSING, clock, is_recovery, kind, recovery, time_at
+from onward.domain.events import ENDS, STEP_ENDS, TYPES
 
 if TYPE_CHECKING:
     from onward.client import Event, Snapshot
 
-_STATUS: Final = {
-    "started": "executing",
-    "retrying": "backing_off",
-    "taken_over": "executing",
-    "outcome_unknown": "unknown",
-    "reconciled": "executing",
-    "approved": "executing",
-}
-_CLOSED: Final = frozenset({"succeeded", "failed", "skipped", "cancelled", "compensated"})
-_ENDS: Final = frozenset({"succeeded", "failed", "cancelled"})
 _WAITING: Final = frozenset(
     {"needs_reconciliation", "waiting_human", "waiting_external", "backing_off"}
 )
@@ -125,7 +116,7 @@ class Board:
 
     def _run(self, data: dict[str, Any], what: str) -> None:
         self.status = data.get("status") or self._run_status(data, what)
-        if what in _ENDS:
+        if _is_over(what):
             self._end()
         if what == "resumed":
             self._wait(_RUN, None)
@@ -180,7 +171,7 @@ class Board:
             row.status = "executing" if row.status == "backing_off" else row.status
         elif child:
             row.note = str(data.get("message", ""))
-            (row.closed.add if what in _CLOSED else row.closed.discard)(whole_id)
+            (row.closed.add if _closes(what) else row.closed.discard)(whole_id)
             row.children_done = len(row.closed)
         else:
             self._stand(row, data, what)
@@ -194,15 +185,15 @@ class Board:
         return row
 
     def _stand(self, row: Row, data: dict[str, Any], what: str) -> None:
-        if what == "reconciled" and self.status in _ENDS:
+        if what == "reconciled" and _is_over(self.status):
             self._learn(row)
             return
-        row.status = _STATUS.get(what, what)
+        row.status = _shown(what)
         row.note, row.fraction = str(data.get("message", "")), None
         if what == "started":
             row.children = data.get("children", row.children)
         row.began = row.began or self.at
-        row.ended = self.at if what in _CLOSED else None
+        row.ended = self.at if _closes(what) else None
         row.again = self._short(data) if what == "retrying" else None
 
     def _learn(self, row: Row) -> None:
@@ -250,3 +241,18 @@ class Board:
 
     def _later(self, seconds: float) -> datetime | None:
         return None if self.at is None else time_at(self.at.timestamp() + seconds)
+
+
+def _is_over(what: str) -> bool:
+    """Whether a run ends with such an event, and has ended in the status of that name."""
+    return f"run.{what}" in ENDS
+
+
+def _closes(what: str) -> bool:
+    return f"step.{what}" in STEP_ENDS
+
+
+def _shown(what: str) -> str:
+    """Return a step's status after an event; of a type unknown here, the type's own word."""
+    known = TYPES.get(f"step.{what}")
+    return what if known is None or known.shows is None else known.shows

@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
+from onward.domain.events import NAMESPACE
+
 if TYPE_CHECKING:
     from onward.client import Event
 
@@ -40,7 +42,7 @@ _PLANNED: Final = frozenset({None, "wait_over", "handoff"})
 
 def kind(event: Event) -> tuple[str, str]:
     """Return whether an event is of the run or of a step, and what happened."""
-    subject, _, what = event["type"].removeprefix("onward.").partition(".")
+    subject, _, what = event["type"].removeprefix(NAMESPACE).partition(".")
     return subject, what
 
 
@@ -59,7 +61,7 @@ def sentence(event: Event) -> str:
 
 def is_recovery(event: Event) -> bool:
     """Whether something had gone wrong that is being made good."""
-    if event["type"] == "onward.run.resumed":
+    if kind(event) == ("run", "resumed"):
         return event["data"].get("cause") not in _PLANNED
     return bool(recovery(event))
 

@@ -3,6 +3,7 @@
 from onward.client.aio import AsyncOnward
 from onward.client.api import Onward
 from onward.client.errors import ClientError, OnwardProblem, ServiceUnreachable, Unsendable
+from onward.client.feed import ENDS
 from onward.client.shapes import (
     Artifact,
     Event,
@@ -14,8 +15,12 @@ from onward.client.shapes import (
     SocketTicket,
     StepView,
 )
+from onward.domain.events import INTERRUPTIONS, NAMESPACE
 
 __all__ = [
+    "ENDS",
+    "INTERRUPTIONS",
+    "NAMESPACE",
     "Artifact",
     "AsyncOnward",
     "ClientError",

@@ -13,6 +13,8 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, Final
 
 from onward.client.errors import OnwardProblem
+from onward.domain.events import ENDS as RUN_ENDS
+from onward.domain.events import NAMESPACE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,13 +25,15 @@ if TYPE_CHECKING:
 QUIET_SECONDS: Final = 15.0
 """After so long without a frame the service is asked where the log is; sockets idle ten minutes."""
 
+ENDS: Final = frozenset(NAMESPACE + kind for kind in RUN_ENDS)
+"""Types of the events with which a run ends."""
+
 TRIES: Final = 3
 """Sockets in a row that bring nothing; then a run is followed by polling alone for a while."""
 
 _POLLING_SECONDS: Final = 60.0
 _LONGEST_REST: Final = 30.0
 _STATUS: Final = {"run_not_found": 404, "too_many_subscriptions": 429}
-_ENDS: Final = frozenset({"onward.run.succeeded", "onward.run.failed", "onward.run.cancelled"})
 # What reading JSON of another shape than was promised can raise.
 _ODD: Final = (KeyError, TypeError, ValueError, OverflowError, RecursionError)
 
@@ -145,7 +149,7 @@ class Feed:
 
     def after(self, event: Event) -> Sign:
         """Return what is to be done once an event was passed on."""
-        if event["type"] in _ENDS:
+        if event["type"] in ENDS:
             return Sign.LOOK
         due = self.reconnect_by is not None and datetime.now(UTC) >= self.reconnect_by
         return Sign.RECONNECT if due else Sign.NOTHING

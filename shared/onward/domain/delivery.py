@@ -6,15 +6,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
-from onward.domain.model import RunStatus
+from onward.domain.events import matches
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from onward.domain.model import Run
-
-ENDS: Final = frozenset(f"run.{status.value}" for status in RunStatus if status.ended)
-"""Types of the events with which a run ends."""
 
 TRIES: Final = 3
 """Failed requests about one event after which a delivery is dead, and somebody is told."""
@@ -116,7 +113,7 @@ class Endpoint:
 
     def wants(self, event_type: str) -> bool:
         """Whether a type passes the filters: `run.failed`, `run.*` or `*`."""
-        return any(_matches(pattern, event_type) for pattern in self.event_types)
+        return any(matches(pattern, event_type) for pattern in self.event_types)
 
     def valid_secrets(self, now: float) -> list[str]:
         """Return the keys to sign with, the current one first."""
@@ -219,9 +216,3 @@ def lagging(
         for endpoint in concerned(endpoints, run)
         if not ((found := deliveries.get(endpoint.endpoint_id)) and found.covers(run))
     ]
-
-
-def _matches(pattern: str, event_type: str) -> bool:
-    if pattern.endswith("*"):
-        return event_type.startswith(pattern[:-1])
-    return pattern == event_type

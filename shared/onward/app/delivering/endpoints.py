@@ -13,6 +13,7 @@ from onward.app.delivering.redrive import discard, redrive
 from onward.aws.codec import iso
 from onward.domain.delivery import Endpoint, Secret
 from onward.domain.errors import EndpointNotFound, Fault, InvalidRequest, TooManyEndpoints
+from onward.domain.events import TYPES, matches
 from onward.domain.pointer import pointer
 from onward.outside.addresses import AddressRefused, NameUnknown, loopback, parse, resolve
 from onward.outside.request import NoAnswer, Refused, request
@@ -37,7 +38,7 @@ BOTH_VALID_SECONDS: Final = 86_400
 _HELLO_SECONDS: Final = 2.0
 _REDIRECTS: Final = range(300, 400)
 _ID: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
-_FILTER: Final = re.compile(r"\*|(run|step)\.(\*|[a-z_]{1,40}\*?)")
+_FILTER: Final = re.compile(r"\*|(run|step|effect)\.(\*|[a-z_]{1,40}\*?)")
 _MAX_FILTERS: Final = 30
 _MEMBERS: Final = frozenset({"url", "event_types", "status_url"})
 _DEFAULT: Final = ("run.*",)
@@ -156,6 +157,9 @@ def _read(registrar: Registrar, tenant: str, endpoint_id: str, body: Json) -> En
         if not isinstance(each, str) or not _FILTER.fullmatch(each):
             where = pointer("event_types", str(index))
             faults.append(Fault(where, "a type or a beginning: step.failed, run.* or *"))
+        elif not any(matches(each, known) for known in TYPES):
+            where = pointer("event_types", str(index))
+            faults.append(Fault(where, f"there are no events of type {each}"))
     if faults:
         raise InvalidRequest("; ".join(f"{f.pointer}: {f.message}" for f in faults), tuple(faults))
     # Nobody else is behind an address of this machine.

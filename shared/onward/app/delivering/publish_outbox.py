@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from onward.app.delivering.wake_notify import wake_up
 from onward.app.live.wake_live import live_wake_up
-from onward.domain.delivery import ENDS
+from onward.domain.events import ENDS, RunWaiting
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,7 +27,7 @@ _SOCKETS: Final = ""
 _QUEUED: Final = "queued"
 """Stands for all queued runs of a tenant there."""
 
-_MAKES_ROOM: Final = ENDS | {"run.waiting"}
+_MAKES_ROOM: Final = ENDS | {RunWaiting.type}
 
 
 @dataclass(frozen=True, slots=True)

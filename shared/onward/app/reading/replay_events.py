@@ -9,6 +9,7 @@ from onward.app.access.keys import HELD_SECONDS
 from onward.app.reading.read_run import find_run, is_expired
 from onward.aws.codec import iso
 from onward.domain.errors import CursorExpired
+from onward.domain.events import NAMESPACE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -141,7 +142,7 @@ def cloud_event(run_id: str, event: Event) -> dict[str, Any]:
         "specversion": "1.0",
         "id": f"{run_id}/{event.seq}",
         "source": f"/runs/{run_id}",
-        "type": f"onward.{event.type}",
+        "type": NAMESPACE + event.type,
         "time": iso(event.at),
         "sequence": f"{event.seq:010d}",
         "datacontenttype": "application/json",

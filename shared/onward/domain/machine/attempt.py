@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from onward.domain.errors import OutcomeUnknown
+from onward.domain.events import StepOutcomeUnknown, StepProgress, StepReconciled, StepRetrying
 from onward.domain.limits import MAX_MESSAGE, SHORT_DELAY, THROTTLED_REST
 from onward.domain.machine import ledger
 from onward.domain.machine.claim import reopen
@@ -137,11 +138,12 @@ def report(turn: Turn, command: Report) -> None:
     """Note how far an open attempt is."""
     step, _ = _mine(turn, command.step_id, command.fence)
     turn.emit(
-        "step.progress",
-        step_id=step.step_id,
-        attempt=step.fence,
-        fraction=command.fraction,
-        note=command.note[:MAX_MESSAGE],
+        StepProgress(
+            step_id=step.step_id,
+            attempt=step.fence,
+            fraction=command.fraction,
+            note=command.note[:MAX_MESSAGE],
+        )
     )
 
 
@@ -164,11 +166,9 @@ def wait_to_probe(
     close(turn, step, StepStatus.UNKNOWN, fence=step.fence + 1, error=failure)
     rest(turn, step.step_id, Wait(StepStatus.UNKNOWN, until))
     turn.emit(
-        "step.outcome_unknown",
-        step_id=step.step_id,
-        attempt=step.fence,
-        probed_at=until,
-        **said(failure),
+        StepOutcomeUnknown(
+            step_id=step.step_id, attempt=step.fence, probed_at=until, **said(failure)
+        )
     )
 
 
@@ -184,12 +184,13 @@ def back_off(turn: Turn, step: Step, lane: int, failure: Failure, answer: Retry)
         close(turn, step, StepStatus.BACKING_OFF, error=failure)
         rest(turn, step.step_id, Wait(StepStatus.BACKING_OFF, turn.now + delay))
     turn.emit(
-        "step.retrying",
-        step_id=step.step_id,
-        attempt=step.fence,
-        next_attempt=step.fence + 1,
-        delay_seconds=rounded if rounded <= SHORT_DELAY else delay,
-        **said(failure),
+        StepRetrying(
+            step_id=step.step_id,
+            attempt=step.fence,
+            next_attempt=step.fence + 1,
+            delay_seconds=rounded if rounded <= SHORT_DELAY else delay,
+            **said(failure),
+        )
     )
 
 
@@ -257,5 +258,5 @@ def tell_reconciled(turn: Turn, step: Step, verdict: Verdict, by: str) -> None:
 
     Where the question was another one, which: what had no version to run it has written nothing.
     """
-    asked: dict[str, Any] = {"code": VERSION_GONE.code} if is_gone(step) else {}
-    turn.emit("step.reconciled", step_id=step.step_id, outcome=verdict.value, by=by, **asked)
+    asked = VERSION_GONE.code if is_gone(step) else None
+    turn.emit(StepReconciled(step_id=step.step_id, outcome=verdict.value, by=by, code=asked))

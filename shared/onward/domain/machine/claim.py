@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from onward.domain.events import FanOutStarted, StepStarted
 from onward.domain.limits import MAX_CHILDREN, MAX_FANS, MAX_WAITING, SHORT_DELAY, TASK_GRACE
 from onward.domain.machine import ledger
 from onward.domain.machine.finish import accept, ask, bounded, close_fan, fail_step, skip_step
@@ -125,7 +126,7 @@ def open_fan(turn: Turn, candidate: Candidate) -> None:
         started_at=turn.now,
     )
     turn.put(parent)
-    turn.emit("step.started", step_id=claim.step_id, children=resolved.items)
+    turn.emit(FanOutStarted(step_id=claim.step_id, children=resolved.items))
     turn.set(fans=turn.run.fans | {claim.plan_key: Fan(resolved.items)})
     if resolved.items == 0:
         close_fan(turn, planned)
@@ -262,11 +263,12 @@ def _open(turn: Turn, step: Step, lane: int) -> None:
 
 def _tell_started(turn: Turn, planned: PlannedStep, step: Step) -> None:
     turn.emit(
-        "step.started",
-        step_id=step.step_id,
-        attempt=step.fence,
-        attempt_id=attempt_id(step.step_id, step.fence),
-        tool=planned.tool,
+        StepStarted(
+            step_id=step.step_id,
+            attempt=step.fence,
+            attempt_id=attempt_id(step.step_id, step.fence),
+            tool=planned.tool,
+        )
     )
 
 

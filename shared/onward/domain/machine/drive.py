@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from onward.domain.events import RunResumed, RunStarted, RunWaiting
 from onward.domain.incidents import Interruption
 from onward.domain.limits import DUE_AFTER, HANDOFF_DECISIONS, MAX_STALLS
 from onward.domain.machine.lost import take_over
@@ -13,7 +14,6 @@ from onward.domain.model import MAIN_LANE, RunStatus
 
 if TYPE_CHECKING:
     from onward.domain.machine.turn import Turn
-    from onward.domain.model import Json
     from onward.domain.protocol import Decision, Restart
 
 
@@ -36,8 +36,8 @@ def _go_on(turn: Turn) -> None:
     if run.stalled:
         turn.set(stalls=0, due_at=int(turn.now) + DUE_AFTER)
     turn.run_resumed()
-    event = "run.started" if run.started_at is None else "run.resumed"
-    turn.emit(event, generation=run.generation)
+    event = RunStarted if run.started_at is None else RunResumed
+    turn.emit(event(generation=run.generation))
 
 
 def settle(turn: Turn, cause: str = "lane_lost") -> Decision:
@@ -78,16 +78,16 @@ def restart(turn: Turn, command: Restart) -> Decision:
         return stop(turn)
     _fence(turn)
     turn.set(status=RunStatus.NEEDS_RECONCILIATION, due_at=None)
-    turn.emit("run.waiting", status=turn.run.status.value, cause="stalled", steps=[])
+    turn.emit(RunWaiting(status=turn.run.status.value, cause="stalled", steps=[]))
     return stop(turn)
 
 
-def next_generation(turn: Turn, cause: str, **said: Json) -> None:
+def next_generation(turn: Turn, cause: str, by: str | None = None) -> None:
     """Fence every decision of this generation off and ask for the next one's execution."""
     _fence(turn)
     turn.set(due_at=int(turn.now) + DUE_AFTER)
     generation = turn.run.generation
-    turn.emit("run.resumed", start=generation, generation=generation, cause=cause, **said)
+    turn.emit(RunResumed(generation=generation, cause=cause, by=by), start=generation)
 
 
 def _fence(turn: Turn) -> None:

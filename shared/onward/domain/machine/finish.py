@@ -3,9 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from onward.domain.errors import InvalidOutput
+from onward.domain.events import (
+    FanOutSucceeded,
+    RunFailed,
+    RunSucceeded,
+    StepFailed,
+    StepNeedsReconciliation,
+    StepProgress,
+    StepSkipped,
+    StepSucceeded,
+)
 from onward.domain.limits import (
     CLOSING_ROWS,
     DUE_AFTER,
@@ -62,11 +72,12 @@ def succeed_step(turn: Turn, step: Step, output: Payload, usage: Usage) -> None:
     close(turn, step, StepStatus.SUCCEEDED, output=output, usage=step.usage + usage, error=None)
     charge(turn, usage)
     turn.emit(
-        "step.succeeded",
-        step_id=step.step_id,
-        attempt=step.fence,
-        attempt_id=attempt_id(step.step_id, step.fence),
-        **spent(usage),
+        StepSucceeded(
+            step_id=step.step_id,
+            attempt=step.fence,
+            attempt_id=attempt_id(step.step_id, step.fence),
+            **spent(usage),
+        )
     )
     finished(turn, planned, step)
 
@@ -93,7 +104,7 @@ def accept(turn: Turn, step: Step, receipt: Payload) -> None:
 def skip_step(turn: Turn, step: Step, failure: Failure) -> None:
     """Let the run go on without an optional step; what depends on it sees null."""
     close(turn, step, StepStatus.SKIPPED, error=failure)
-    turn.emit("step.skipped", step_id=step.step_id, attempt=step.fence, **said(failure))
+    turn.emit(StepSkipped(step_id=step.step_id, attempt=step.fence, **said(failure)))
     if step.index is None:
         turn.set(skipped=turn.run.skipped + 1)
     finished(turn, turn.planned(step.plan_key), step)
@@ -103,11 +114,9 @@ def fail_step(turn: Turn, step: Step, failure: Failure, reason: str) -> None:
     """Give a step up; the run fails as soon as its other open attempts have stopped."""
     close(turn, step, StepStatus.FAILED, error=failure)
     turn.emit(
-        "step.failed",
-        step_id=step.step_id,
-        attempt=step.fence,
-        not_retried_because=reason,
-        **said(failure),
+        StepFailed(
+            step_id=step.step_id, attempt=step.fence, not_retried_because=reason, **said(failure)
+        )
     )
     if turn.run.failing is None:
         turn.set(failing=Failing(failure, step.step_id))
@@ -121,9 +130,7 @@ def ask(turn: Turn, planned: PlannedStep, step: Step, failure: Failure) -> None:
     ledger.close_off(turn, planned, step)
     close(turn, step, StepStatus.NEEDS_RECONCILIATION, fence=step.fence + 1, error=failure)
     rest(turn, step.step_id, Wait(StepStatus.NEEDS_RECONCILIATION))
-    turn.emit(
-        "step.needs_reconciliation", step_id=step.step_id, attempt=step.fence, **said(failure)
-    )
+    turn.emit(StepNeedsReconciliation(step_id=step.step_id, attempt=step.fence, **said(failure)))
 
 
 def rest(turn: Turn, step_id: str, wait: Wait) -> None:
@@ -157,12 +164,13 @@ def extend(turn: Turn, step: Step, output: Payload, usage: Usage, extension: Ext
     )
     hold(turn, step.plan_key, Fan(count, next=count))
     turn.emit(
-        "step.progress",
-        step_id=step.step_id,
-        attempt=step.fence,
-        fraction=1.0,
-        note=f"added {count} steps",
-        added=count,
+        StepProgress(
+            step_id=step.step_id,
+            attempt=step.fence,
+            fraction=1.0,
+            note=f"added {count} steps",
+            added=count,
+        )
     )
 
 
@@ -191,9 +199,10 @@ def close_fan(turn: Turn, planned: PlannedStep) -> None:
         parent = replace(parent, output=turn.manifest(parent, parent.children))
     close(turn, parent, StepStatus.SUCCEEDED)
     turn.emit(
-        "step.succeeded",
-        step_id=parent.step_id,
-        children=len(parent.added) if parent.children is None else parent.children,
+        FanOutSucceeded(
+            step_id=parent.step_id,
+            children=len(parent.added) if parent.children is None else parent.children,
+        )
     )
     release(turn, planned)
 
@@ -263,7 +272,7 @@ def end_failed(turn: Turn, failing: Failing) -> None:
         else:
             close(turn, row, StepStatus.CANCELLED)
     _end(turn, RunStatus.FAILED)
-    turn.emit("run.failed", step_id=failing.step_id, **said(failing.failure))
+    turn.emit(RunFailed(step_id=failing.step_id, **said(failing.failure)))
 
 
 def end_done(turn: Turn) -> None:
@@ -275,7 +284,7 @@ def end_done(turn: Turn) -> None:
         end_failed(turn, Failing(Failure("steps_missing", "steps were left behind by a resume")))
         return
     _end(turn, RunStatus.SUCCEEDED)
-    turn.emit("run.succeeded", result_from=turn.run.result_from)
+    turn.emit(RunSucceeded(result_from=turn.run.result_from))
 
 
 def _end(turn: Turn, status: RunStatus) -> None:
@@ -291,12 +300,26 @@ def bounded(failure: Failure) -> Failure:
     return replace(failure, message=failure.message[:MAX_MESSAGE])
 
 
-def said(failure: Failure) -> dict[str, Any]:
+class Said(TypedDict):
+    """A failure as event data."""
+
+    code: str
+    message: str
+
+
+class Spent(TypedDict, total=False):
+    """A bill as event data."""
+
+    input_tokens: int
+    output_tokens: int
+
+
+def said(failure: Failure) -> Said:
     """Return a failure as event data."""
     return {"code": failure.code, "message": failure.message}
 
 
-def spent(usage: Usage) -> dict[str, Any]:
+def spent(usage: Usage) -> Spent:
     """Return a bill as event data; nothing when nothing was spent."""
     if not usage.total:
         return {}

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from onward.domain.errors import NotBegun
+from onward.domain.events import StepTakenOver
 from onward.domain.limits import MAX_FREEZES, MAX_MESSAGE
 from onward.domain.machine import ledger
 from onward.domain.machine.attempt import (
@@ -116,10 +117,11 @@ def _why_lost(planned: PlannedStep, cause: str) -> Failure:
 def _tell_taken_over(turn: Turn, step_id: str, cause: str, *, dead: bool) -> None:
     step = turn.claimed(step_id)
     turn.emit(
-        "step.taken_over",
-        step_id=step.step_id,
-        attempt=step.fence,
-        attempt_id=attempt_id(step.step_id, step.fence),
-        cause=cause,
-        dead_for_sure=dead,
+        StepTakenOver(
+            step_id=step.step_id,
+            attempt=step.fence,
+            attempt_id=attempt_id(step.step_id, step.fence),
+            cause=cause,
+            dead_for_sure=dead,
+        )
     )

@@ -6,6 +6,7 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from onward.domain.events import RunResumed, RunWaiting
 from onward.domain.limits import (
     DUE_AFTER,
     ENDING_ROWS,
@@ -213,7 +214,7 @@ def wake(turn: Turn) -> None:
     """Note that a run that waited goes on."""
     if turn.run.status in WAITS.values():
         turn.set(status=RunStatus.RUNNING, park_token=None)
-        turn.emit("run.resumed", generation=turn.run.generation, cause="wait_over")
+        turn.emit(RunResumed(generation=turn.run.generation, cause="wait_over"))
 
 
 def queue_again(turn: Turn) -> None:
@@ -239,7 +240,7 @@ def _wait(turn: Turn) -> Decision:
     status = next(state for kind, state in WAITS.items() if kind in kinds)
     if status is not run.status:
         turn.set(status=status)
-        turn.emit("run.waiting", status=status.value, steps=_waits(run.waiting))
+        turn.emit(RunWaiting(status=status.value, steps=_waits(run.waiting)))
     ends = [wait.until for wait in run.waiting.values() if wait.until is not None]
     if run.deadline is not None:
         ends.append(run.deadline)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from onward.domain.events import RunQueued
 from onward.domain.limits import DEFAULT_RUN_RETRIES, DUE_AFTER, RunLimits
 from onward.domain.model import FIRST_PART, Cursor, Event, Run, RunStatus, plan_key
 
@@ -49,6 +50,5 @@ def submit(  # noqa: PLR0913 - a birth has as many facts as the row
         traceparent=trace.parent if trace else "",
         tracestate=trace.state if trace else "",
     )
-    return run, Event(
-        1, "run.queued", now, {"workflow": workflow, "steps": len(plan.steps)}, start=1
-    )
+    queued = RunQueued(workflow=workflow, steps=len(plan.steps))
+    return run, Event(1, queued.type, now, queued.members, start=1)

@@ -14,6 +14,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from onward.domain.events import EffectDuplicateSuspected
 from onward.domain.machine.move import queue_again, stop
 
 if TYPE_CHECKING:
@@ -30,10 +31,7 @@ def suspect(turn: Turn, command: Suspect) -> Decision:
     looks = {step_id: at for step_id, at in turn.run.looks.items() if step_id != command.step_id}
     turn.set(looks=looks)
     turn.emit(
-        "effect.duplicate_suspected",
-        step_id=command.step_id,
-        key=effect.key,
-        other_key=command.key,
+        EffectDuplicateSuspected(step_id=command.step_id, key=effect.key, other_key=command.key)
     )
     if turn.run.status.ended:
         queue_again(turn)

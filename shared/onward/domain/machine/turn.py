@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from onward.domain.incidents import Incident, Interruption
 from onward.domain.manifest import Gathering
-from onward.domain.model import Event, Json, Payload, PlannedStep, Run, Step
+from onward.domain.model import Event, Payload, PlannedStep, Run, Step
 from onward.domain.protocol import Claim, Decision, Outcome, Resolved, RowsMissing, View
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from onward.domain.effects import Effect
+    from onward.domain.events import EventData
 
 
 class Turn:
@@ -53,10 +54,10 @@ class Turn:
         told = len(self._events) + len(self._incidents)
         return 1 + len(self._steps) + len(self._effects) + told
 
-    def emit(self, event_type: str, *, start: int | None = None, **data: Json) -> None:
+    def emit(self, data: EventData, *, start: int | None = None) -> None:
         """Append to the log; `seq` is dense because only this line raises it."""
         self.set(seq=self.run.seq + 1)
-        self._events.append(Event(self.run.seq, event_type, self.now, data, start))
+        self._events.append(Event(self.run.seq, data.type, self.now, data.members, start))
 
     def planned(self, key: str) -> PlannedStep:
         """Return one planned step."""
