@@ -40,6 +40,7 @@ _REMEMBER: Final = (
 BY_TENANT: Final = "by_tenant"
 DUE: Final = "due"
 ACTIVE: Final = "active"
+OPEN: Final = "open"
 
 _STRING: Final = dynamodb.AttributeType.STRING
 
@@ -91,8 +92,9 @@ class State(Construct):
         _grant(function, actions, self.runs.table_arn)
 
     def let_list(self, function: Function) -> None:
-        """Let a function list the runs of a tenant."""
-        _grant(function, ("dynamodb:Query",), f"{self.runs.table_arn}/index/{BY_TENANT}")
+        """Let a function list the runs of a tenant, and those that wait for a person."""
+        for index in (BY_TENANT, OPEN):
+            _grant(function, ("dynamodb:Query",), f"{self.runs.table_arn}/index/{index}")
 
     def let_find_due(self, *functions: Function) -> None:
         """Let functions find runs at which somebody has to look, and deliveries that are dead."""
@@ -204,6 +206,14 @@ class State(Construct):
             sort_key=dynamodb.Attribute(name="active_sk", type=_STRING),
             projection_type=dynamodb.ProjectionType.INCLUDE,
             non_key_attributes=["steps_total", "children"],
+        )
+        # Sparse: a row carries these two only while a person is asked something about it.
+        table.add_global_secondary_index(
+            index_name=OPEN,
+            partition_key=dynamodb.Attribute(name="open_pk", type=_STRING),
+            sort_key=dynamodb.Attribute(name="open_sk", type=_STRING),
+            projection_type=dynamodb.ProjectionType.INCLUDE,
+            non_key_attributes=["status", "workflow", "run_id", "created_at", "ended_at"],
         )
         return table
 

@@ -74,6 +74,7 @@ def test_no_policy_allows_a_whole_service(template: Template) -> None:
     ("index", "readers"),
     [
         ("by_tenant", {"HttpApi"}),
+        ("open", {"HttpApi"}),
         ("due", {"HttpApi", "Notify", "Patrol"}),
         ("active", {"HttpApi", "StartRun", "Patrol"}),
     ],

@@ -10,18 +10,22 @@ PROJECTED: dict[str, dict[str, Any]] = {
         "NonKeyAttributes": ["status", "workflow", "run_id", "ended_at"],
     },
     "due": {"ProjectionType": "KEYS_ONLY"},
+    "open": {
+        "ProjectionType": "INCLUDE",
+        "NonKeyAttributes": ["status", "workflow", "run_id", "created_at", "ended_at"],
+    },
     "active": {"ProjectionType": "INCLUDE", "NonKeyAttributes": ["steps_total", "children"]},
 }
 
 
 def new_tables(dynamodb: Any, runs: str, idempotency: str, *pairs: str) -> None:
     """Make the table of runs, that of records, and those of two keys and nothing else."""
-    names = ["pk", "sk", "tenant_pk", "created_at", "due_shard", "active_pk", "active_sk"]
+    strings = "pk sk tenant_pk created_at due_shard active_pk active_sk open_pk open_sk"
     dynamodb.create_table(
         TableName=runs,
         BillingMode="PAY_PER_REQUEST",
         AttributeDefinitions=[
-            *({"AttributeName": name, "AttributeType": "S"} for name in names),
+            *({"AttributeName": name, "AttributeType": "S"} for name in strings.split()),
             {"AttributeName": "due_at", "AttributeType": "N"},
         ],
         KeySchema=_schema("pk", "sk"),
@@ -35,6 +39,7 @@ def new_tables(dynamodb: Any, runs: str, idempotency: str, *pairs: str) -> None:
                 "by_tenant": ("tenant_pk", "created_at"),
                 "due": ("due_shard", "due_at"),
                 "active": ("active_pk", "active_sk"),
+                "open": ("open_pk", "open_sk"),
             }.items()
         ],
     )

@@ -12,6 +12,7 @@ from onward.aws.batches import real_pauses
 from onward.aws.codec import SCHEMA, Item, item
 from onward.aws.failures import UNANSWERED
 from onward.aws.incidents import incident_item
+from onward.aws.open_index import open_keys
 from onward.aws.run_marks import NO_RECEIPT, RunMarks
 from onward.domain.errors import Conflict, StoreError
 from onward.domain.limits import TRANSACTION_ROWS
@@ -275,7 +276,7 @@ class RunStore(RunMarks):
 
 def _run_attributes(run: Run) -> Item:
     """Encode a run row with the keys of its indexes; without `due_at` nobody looks."""
-    indexes = active_keys(run) | {"tenant_pk": keys.tenant_pk(run.tenant)}
+    indexes = active_keys(run) | open_keys(run) | {"tenant_pk": keys.tenant_pk(run.tenant)}
     if run.due_at is not None:
         indexes["due_shard"] = keys.due_shard(run.run_id)
     return codec.run_item(run) | item(indexes)

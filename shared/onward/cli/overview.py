@@ -16,7 +16,12 @@ if TYPE_CHECKING:
 
 
 def list_(
-    status: Annotated[str | None, typer.Option(help="Only runs that stand so.")] = None,
+    status: Annotated[
+        str | None,
+        typer.Option(
+            help="Only runs that stand so; needs_reconciliation: all with an open question."
+        ),
+    ] = None,
     workflow: Annotated[str | None, typer.Option(help="Only runs of it.")] = None,
     limit: Annotated[int, typer.Option(min=1, help="How many at most.")] = 20,
     as_json: AsJson = False,

@@ -94,7 +94,13 @@ OPERATIONS: Final[dict[str, Operation]] = {
         },
         problems=(422,),
         parameters=(
-            _query("status", "Only runs that stand so.", type="string", enum=list(RunStatus)),
+            _query(
+                "status",
+                "Only runs that stand so. `needs_reconciliation`: all that wait for a person, also "
+                "those that failed with a question open, or go on beside it.",
+                type="string",
+                enum=list(RunStatus),
+            ),
             _query("workflow", "Only runs of it.", type="string", minLength=1, maxLength=MAX_NAME),
             _query(
                 "limit",

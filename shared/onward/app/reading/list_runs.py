@@ -34,7 +34,9 @@ def list_runs(
 
     A page has `limit` runs unless the list ends or holds 10,000 others in between. Runs that
     are accepted while somebody turns pages do not move those that come; a run whose status
-    changes meanwhile may join or leave a filtered list. Raises InvalidRequest.
+    changes meanwhile may join or leave a filtered list. With the status `needs_reconciliation`
+    it lists every run with an open question, also one that has failed or goes on beside it.
+    Raises InvalidRequest.
     """
     wanted = {name: filters[name] for name in ("status", "workflow") if name in filters}
     _check(wanted)

@@ -12,6 +12,7 @@ from onward.aws.codec import iso
 from onward.domain.delivery import SyncStatus
 from onward.domain.effects import EffectState
 from onward.domain.model import RunStatus, StepStatus, step_of
+from onward.domain.questions import open_questions
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -83,8 +84,7 @@ def snapshot(seen: Seen, *, children: bool = False) -> dict[str, Any]:
 
 def _questions(seen: Seen) -> list[dict[str, Any]]:
     """Return the steps that wait for an operator's resolution, also where the run has ended."""
-    asked = [s for s, w in seen.run.waiting.items() if w.kind is StepStatus.NEEDS_RECONCILIATION]
-    rows = {step_id: seen.steps.get(step_id) for step_id in asked}
+    rows = {step_id: seen.steps.get(step_id) for step_id in open_questions(seen.run)}
     return [
         {"step_id": step_id} | (_said(row.error) if row is not None and row.error else {})
         for step_id, row in rows.items()
