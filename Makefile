@@ -46,6 +46,7 @@ check: setup
 	@$(BIN)/ruff format --check
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-logo
+	@$(BIN)/pytest -q tests/unit/test_house.py
 
 test: check
 	@$(BIN)/pytest -n 2 --dist loadfile
