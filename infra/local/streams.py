@@ -22,7 +22,7 @@ _LONGEST_RETRY_SECONDS: Final = 5.0
 
 
 @dataclass(slots=True)
-class Cursor:
+class StreamPosition:
     """How far one mapping has read, and how it fares with what comes next.
 
     In memory only, like the emulator's stream records: a new process starts both anew.
@@ -62,7 +62,7 @@ class Poller:
     def __init__(self, lambda_service: Any, dynamodb: Any) -> None:
         self._lambda: Final = lambda_service
         self._dynamodb: Final = dynamodb
-        self._cursors: Final[dict[str, Cursor]] = {}
+        self._cursors: Final[dict[str, StreamPosition]] = {}
 
     def poll(self) -> bool:
         """Serve each mapping once; return whether any of them moved on."""
@@ -83,7 +83,7 @@ class Poller:
         if table is None or function is None:
             return False
         start = self._dynamodb.stream_start_position(table)
-        cursor = self._cursors.setdefault(mapping["UUID"], Cursor(start))
+        cursor = self._cursors.setdefault(mapping["UUID"], StreamPosition(start))
         if cursor.resume_at > time.time():
             return False
         cursor.position = max(cursor.position, start)
@@ -94,7 +94,7 @@ class Poller:
         batch = Batch(records, mapping["EventSourceArn"], function, mapping)
         return self._deliver(batch, cursor)
 
-    def _deliver(self, batch: Batch, cursor: Cursor) -> bool:
+    def _deliver(self, batch: Batch, cursor: StreamPosition) -> bool:
         wanted = self._lambda._apply_filter_criteria(list(batch.records), batch.mapping)
         result = (
             self._lambda._execute_function(batch.function, {"Records": wanted}) if wanted else {}
@@ -108,7 +108,9 @@ class Poller:
             cursor.advance(failed)
         return self._retry(batch, cursor, failed, result)
 
-    def _retry(self, batch: Batch, cursor: Cursor, failed: int, result: dict[str, Any]) -> bool:
+    def _retry(
+        self, batch: Batch, cursor: StreamPosition, failed: int, result: dict[str, Any]
+    ) -> bool:
         """Split, give up or try again later, within the mapping's limits; False for later."""
         left = len(batch.records) - failed
         if batch.mapping.get("BisectBatchOnFunctionError") and left > 1:

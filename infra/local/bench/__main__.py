@@ -20,7 +20,7 @@ from infra.local.emulator import free_port
 from infra.local.stack import down, up
 
 if TYPE_CHECKING:
-    from infra.local.bench.push import Turns
+    from infra.local.bench.push import LatencySamples
     from infra.local.stack import Stack
 
 LENGTH: Final = 8
@@ -100,7 +100,7 @@ def push(stack: Stack) -> None:
     row(f"{SOCKETS} sockets on a run, 95 of 100", f"{1000 * many[18]:.1f}")
 
 
-def _sides(what: str, turns: Turns, target: str | None) -> None:
+def _sides(what: str, turns: LatencySamples, target: str | None) -> None:
     ours, bare = (quantiles(side, n=20) for side in (turns.ours, turns.bare))
     for name, index in (("median", 9), ("95 of 100", 18)):
         row(f"{what}: {name}", f"{1000 * ours[index]:.1f}")

@@ -9,7 +9,7 @@ _LIMIT_SECONDS: Final = 120
 _POLL_SECONDS: Final = 0.02
 
 
-class TooSlow(RuntimeError):
+class ExecutionNotSucceeded(RuntimeError):
     """What was to be measured did not end in time."""
 
 
@@ -21,9 +21,9 @@ def seconds(machines: Any, execution: str) -> float:
         if found["status"] == "SUCCEEDED":
             return float((found["stopDate"] - found["startDate"]).total_seconds())
         if found["status"] != "RUNNING":
-            raise TooSlow(f"{execution} ended as {found['status']}")
+            raise ExecutionNotSucceeded(f"{execution} ended as {found['status']}")
         time.sleep(_POLL_SECONDS)
-    raise TooSlow(f"{execution} did not end within {_LIMIT_SECONDS} s")
+    raise ExecutionNotSucceeded(f"{execution} did not end within {_LIMIT_SECONDS} s")
 
 
 def history(machines: Any, execution: str) -> list[str]:

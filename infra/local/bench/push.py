@@ -37,28 +37,28 @@ _PATIENCE: Final = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class Turns:
+class LatencySamples:
     """Seconds from commit to frame, turn by turn."""
 
     ours: list[float]
     bare: list[float]
 
 
-def progress_turns(stack: Stack, turns: int) -> Turns:
+def progress_turns(stack: Stack, turns: int) -> LatencySamples:
     """Measure commits of one long step, which tells its progress while nothing else moves."""
     told = {"value": 1, "seconds": turns + 1.5}
     plan = {"steps": [{"id": "long", "tool": "echo", "input": told, "timeout": turns + 60}]}
     return _turns(stack, plan, "step.progress", turns)
 
 
-def step_turns(stack: Stack, turns: int) -> Turns:
+def step_turns(stack: Stack, turns: int) -> LatencySamples:
     """Measure commits between two steps, behind which the driver moves on at once."""
     return _turns(stack, _chain(turns), "step.succeeded", turns)
 
 
-def _turns(stack: Stack, plan: dict[str, Any], kind: str, turns: int) -> Turns:
+def _turns(stack: Stack, plan: dict[str, Any], kind: str, turns: int) -> LatencySamples:
     """Measure each so many times, once both have warm functions."""
-    found = Turns([], [])
+    found = LatencySamples([], [])
     with Onward(stack.api_url, stack.api_key) as onward:
         ticket = onward.socket_ticket()
         address = f"{ticket['url']}?ticket={ticket['ticket']}"
