@@ -58,9 +58,10 @@ RUN = {
 }
 SCHEMA = {"properties": {HOSTILE: {}}, "required": []}
 DELIVERY = {"run_id": HOSTILE, "endpoint_id": HOSTILE, "state": HOSTILE, "acked_seq": 1}
-ENDPOINT = {"id": HOSTILE, "url": HOSTILE, "event_types": [HOSTILE], "enabled": True}
-ENDPOINT |= {"disabled_because": HOSTILE, "timeouts_in_a_row": 0}
+ENDPOINT = {"id": HOSTILE, "url": HOSTILE, "event_types": [HOSTILE], "status": HOSTILE}
+ENDPOINT |= {"disabled_because": None, "pending_because": HOSTILE, "timeouts_in_a_row": 0}
 EFFECT = {"step_id": HOSTILE, "tool": HOSTILE, "state": HOSTILE, "fence": 1, "sent_at": None}
+SUSPECTED = {"duplicate_suspected_at": HOSTILE}
 CAUSE = {"cause": HOSTILE, "count": 1, "typical_steps": [HOSTILE], "resume_median_seconds": 1}
 CAUSE |= {"resume_max_seconds": 1, "tokens_saved": 1, "duplicates_prevented": 1}
 KEY = {"id": HOSTILE, "subject": HOSTILE, "roles": [HOSTILE], "state": HOSTILE}
@@ -84,6 +85,10 @@ ANSWERS: list[tuple[str, str, Any]] = [
     ("POST", "/endpoints/a/rotate", {"secret": HOSTILE}),
     ("GET", "/deliveries", {"deliveries": [DELIVERY | {"attempts": 1, "last_error": HOSTILE}]}),
     ("GET", "/runs/run_1/effects", {"effects": [EFFECT | {"key": HOSTILE}]}),
+    ("GET", "/runs/run_2/effects", {"effects": [EFFECT | {"key": "k"} | SUSPECTED]}),
+    ("DELETE", "/endpoints/a", {}),
+    ("POST", "/deliveries/redrive", {"redriven": 1}),
+    ("DELETE", "/keys/k", {}),
     ("GET", "/stats/recovery", {"causes": [CAUSE]}),
     ("POST", "/runs/run_1/steps/pay/resolution", {"status": HOSTILE}),
     ("POST", "/runs/run_1/resume", {"status": HOSTILE}),
@@ -131,6 +136,7 @@ COMMANDS = [
     ("deliveries",),
     ("deliveries", "run_1"),
     ("effects", "run_1"),
+    ("effects", "run_2"),
     ("recovery",),
     ("resolve", "run_1", "pay", "abandon"),
     ("resume", "run_1"),
@@ -139,6 +145,13 @@ COMMANDS = [
     ("audit",),
 ]
 IDS = [" ".join(command) for command in COMMANDS]
+
+SAYING_NOTHING = [
+    ("endpoint", "delete", "a"),
+    ("redrive",),
+    ("keys", "revoke", "k", "--comment", "[bold]done[/bold]"),
+]
+"""What these are answered is not shown; a refusal is."""
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=IDS)
@@ -179,7 +192,7 @@ def walk(value: Any) -> Iterator[str]:
         yield from walk(inner)
 
 
-@pytest.mark.parametrize("command", COMMANDS, ids=IDS)
+@pytest.mark.parametrize("command", [*COMMANDS, *SAYING_NOTHING], ids=" ".join)
 def test_a_refusal_is_text(api: ScriptedApi, command: tuple[str, ...]) -> None:
     """Whoever answers, and whatever it quotes."""
     problem = {"code": HOSTILE, "detail": HOSTILE}

@@ -18,10 +18,14 @@ endpoint = typer.Typer(help="Make, change, rotate and delete webhooks.", no_args
 
 
 def endpoints(as_json: AsJson = False) -> None:
-    """Show the webhooks that hear of runs."""
+    """Show the webhooks that hear of runs: pending, enabled or disabled, and why."""
     with connect() as onward:
         rows = onward.endpoints()
-    columns = ("id", "url", "event_types", "enabled", "disabled_because", "timeouts_in_a_row")
+    if not as_json:
+        rows = [
+            row | {"because": row["disabled_because"] or row["pending_because"]} for row in rows
+        ]
+    columns = ("id", "url", "event_types", "status", "because", "timeouts_in_a_row")
     _show(rows, columns, "nobody hears of runs: onward endpoint put NAME URL", as_json=as_json)
 
 
