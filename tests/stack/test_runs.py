@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from onward.client import Event, Onward, OnwardProblem
+from onward.client import CloudEvent, Onward, OnwardProblem
 
 from infra.local.stack import Stack
 from infra.local.workers import kill
@@ -29,15 +29,15 @@ def chain(length: int) -> dict[str, Any]:
     }
 
 
-def follow(onward: Onward, run_id: str) -> list[Event]:
+def follow(onward: Onward, run_id: str) -> list[CloudEvent]:
     return list(onward.watch(run_id))
 
 
-def kinds(events: list[Event]) -> Counter[str]:
+def kinds(events: list[CloudEvent]) -> Counter[str]:
     return Counter(event["type"].removeprefix("onward.") for event in events)
 
 
-def finish(onward: Onward, plan: dict[str, Any], **options: Any) -> tuple[Any, list[Event]]:
+def finish(onward: Onward, plan: dict[str, Any], **options: Any) -> tuple[Any, list[CloudEvent]]:
     run_id = onward.submit(plan=plan, **options)["run_id"]
     events = follow(onward, run_id)
     return onward.get(run_id), events
@@ -73,7 +73,7 @@ def test_a_worker_killed_in_the_middle_of_a_step_costs_that_attempt_only(
         ]
     }
     run_id = onward.submit(plan=plan)["run_id"]
-    seen: list[Event] = []
+    seen: list[CloudEvent] = []
 
     killed = 0
     for event in onward.watch(run_id):

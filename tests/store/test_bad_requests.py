@@ -9,13 +9,17 @@ from typing import Any
 from onward.app.service import Service
 
 from tests.store.conftest import caller, issue
+from tests.store.runs import RUN_ID, Journey
 
 TABLE = Path(__file__).parents[1] / "data" / "bad_requests.json"
 ROWS: list[dict[str, Any]] = json.loads(TABLE.read_text())
 
 
-def test_every_fault_is_named_in_the_words_that_callers_know(service: Service) -> None:
+def test_every_fault_is_named_in_the_words_that_callers_know(
+    service: Service, made: Journey
+) -> None:
     """Messages are read by people and matched by their programs: they change on purpose only."""
+    assert made.run_id == RUN_ID
     anybody = caller(service, issue(service, "acme", "operator", "submitter"))
     for row in ROWS:
         body = json.dumps(row["body"]).encode() if "body" in row else None

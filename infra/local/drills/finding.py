@@ -12,7 +12,7 @@ from onward.client import INTERRUPTIONS, NAMESPACE
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from onward.client import Event, Snapshot
+    from onward.client import CloudEvent, Snapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class Watched:
 
     order_id: str
     run: Snapshot
-    events: Sequence[Event]
+    events: Sequence[CloudEvent]
 
     @property
     def kinds(self) -> Counter[str]:
@@ -70,7 +70,7 @@ class Watched:
         told = [f"{kind} ×{self.kinds[kind]}" for kind in INTERRUPTIONS if self.kinds[kind]]
         return ", ".join([f"{len(self.events)} events", *told, f"then {self.last}"])
 
-    def of(self, kind: str, step_id: str | None = None) -> list[Event]:
+    def of(self, kind: str, step_id: str | None = None) -> list[CloudEvent]:
         """Return the events of a type, of one step or of all."""
         return [
             event

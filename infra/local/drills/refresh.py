@@ -28,7 +28,7 @@ from infra.local.drills.stage import PATIENCE, Overdue
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from onward.client import Event
+    from onward.client import CloudEvent
     from websockets.sync.client import ClientConnection
 
     from infra.local.drills.finding import Finding
@@ -58,7 +58,7 @@ class Halted:
 
     refund: Refund
     worker: int
-    seen: Sequence[Event]
+    seen: Sequence[CloudEvent]
     at: int
 
     @property
@@ -80,7 +80,7 @@ def rehearse(stage: Stage) -> Iterator[Finding]:
 
 
 def _missed_nothing(
-    stage: Stage, case: str, come_back: Callable[[Stage, Halted], list[Event]]
+    stage: Stage, case: str, come_back: Callable[[Stage, Halted], list[CloudEvent]]
 ) -> Finding:
     """Before and after together, the client has seen each event once and in order."""
     with _halted(stage) as halted:
@@ -138,9 +138,9 @@ def _halted(stage: Stage) -> Iterator[Halted]:
         workers.wake(worker)
 
 
-def _cut_off(stage: Stage, refund: Refund) -> list[Event]:
+def _cut_off(stage: Stage, refund: Refund) -> list[CloudEvent]:
     """Return the first events; then the connection is reset, and what was on its way is lost."""
-    seen: list[Event] = []
+    seen: list[CloudEvent] = []
     with _subscribed(stage, refund, 0) as connection:
         while len(seen) < _READ:
             frame = _frame(connection)
@@ -151,13 +151,13 @@ def _cut_off(stage: Stage, refund: Refund) -> list[Event]:
     return seen
 
 
-def _by_socket(stage: Stage, halted: Halted) -> list[Event]:
+def _by_socket(stage: Stage, halted: Halted) -> list[CloudEvent]:
     """Subscribe with the last event's id."""
     frames = _frames(stage, halted, halted.last)
     return [frame["event"] for frame in frames if frame["type"] == "event"]
 
 
-def _by_page(stage: Stage, halted: Halted) -> list[Event]:
+def _by_page(stage: Stage, halted: Halted) -> list[CloudEvent]:
     """Ask as EventSource does, which sends the last event's id each time, until it is to stop."""
     run_id = halted.refund.run_id
     ticket = stage.onward.ticket(run_id)["ticket"]
@@ -215,7 +215,7 @@ def _position(frame: dict[str, Any]) -> int | None:
 
 
 def _stream(url: str, last: int) -> str:
-    headers = {"Accept": "text/event-stream", "Last-Event-ID": str(last)}
+    headers = {"Accept": "text/event-stream", "Last-CloudEvent-ID": str(last)}
     try:
         with _open(Request(url, headers=headers), timeout=_HELD) as answer:  # noqa: S310
             return str(answer.read().decode())
@@ -223,7 +223,7 @@ def _stream(url: str, last: int) -> str:
         raise Overdue(f"the stream did not last: {error!r}") from error
 
 
-def _told(stream: str) -> list[Event]:
+def _told(stream: str) -> list[CloudEvent]:
     """Return the events of an answer; comments, and the word that it was the last, have no id."""
     blocks = [
         dict(line.partition(": ")[::2] for line in block.split("\n"))
@@ -232,5 +232,5 @@ def _told(stream: str) -> list[Event]:
     return [json.loads(fields["data"]) for fields in blocks if "id" in fields]
 
 
-def _number(event: Event) -> int:
+def _number(event: CloudEvent) -> int:
     return int(event["sequence"])

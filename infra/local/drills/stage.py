@@ -20,7 +20,7 @@ from infra.local.drills.finding import Finding, Watched, faults_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from onward.client import Event, Onward, Page
+    from onward.client import CloudEvent, EventPage, Onward
 
     from infra.local.drills.outside import Outside
     from infra.local.stack import Stack
@@ -61,7 +61,7 @@ class Stage:
     outside: Outside
     quick: bool = False
     pause: float = 0.0
-    _events: dict[str, list[Event]] = field(default_factory=dict)
+    _events: dict[str, list[CloudEvent]] = field(default_factory=dict)
 
     @property
     def state(self) -> Path:
@@ -85,9 +85,9 @@ class Stage:
     def follow(
         self,
         refund: Refund,
-        until: Callable[[Event], bool] | None = None,
+        until: Callable[[CloudEvent], bool] | None = None,
         seconds: float = PATIENCE,
-    ) -> Event | None:
+    ) -> CloudEvent | None:
         """Read on in a run's log to the first event that is looked for, or to the run's end.
 
         Raises:
@@ -107,7 +107,7 @@ class Stage:
             time.sleep(self.pause)
         raise Overdue(f"{refund.run_id} did not move on for {seconds:g} s")
 
-    def _page(self, run_id: str, after: int, wait: float) -> Page:
+    def _page(self, run_id: str, after: int, wait: float) -> EventPage:
         """Ask for what comes after an event, as a client does that comes back again and again."""
         return self.patiently(lambda: self.onward.events(run_id, after, wait=wait))
 
@@ -206,6 +206,6 @@ class Stage:
         return found
 
 
-def moment(event: Event) -> float:
+def moment(event: CloudEvent) -> float:
     """Return when an event happened, in epoch seconds."""
     return datetime.fromisoformat(event["time"]).timestamp()

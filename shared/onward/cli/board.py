@@ -10,7 +10,7 @@ from onward.cli.words import VERSION_MISSING, clock, is_recovery, kind, recovery
 from onward.domain.events import ENDS, STEP_ENDS, TYPES
 
 if TYPE_CHECKING:
-    from onward.client import Event, Snapshot
+    from onward.client import CloudEvent, Snapshot
 
 _WAITING: Final = frozenset(
     {"needs_reconciliation", "waiting_human", "waiting_external", "backing_off"}
@@ -102,7 +102,7 @@ class Board:
         asked = [wait for wait in self.waits.values() if wait.answer]
         return [wait.answer + (f"   # {wait.choice}" if wait.choice else "") for wait in asked]
 
-    def apply(self, event: Event) -> None:
+    def apply(self, event: CloudEvent) -> None:
         """Take one event into account; events of a kind unknown here change only the clock."""
         self.at = datetime.fromisoformat(event["time"])
         subject, what = kind(event)

@@ -20,7 +20,7 @@ from onward.client import Onward
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from onward.client import Artifact, Snapshot
+    from onward.client import ArtifactView, Snapshot
 
 SAMPLE = Path(__file__).resolve().parents[3] / "tests" / "data" / "sample.xlsx"
 _ARTIFACT = {"ref", "name", "size", "content_type"}
@@ -63,7 +63,7 @@ def _keep(onward: Onward, run: Snapshot, directory: Path, console: Console) -> N
         console.out(f"{path.stem}: {_from_here(path)}")
 
 
-def artifacts(value: Any) -> Iterator[Artifact]:
+def artifacts(value: Any) -> Iterator[ArtifactView]:
     """Yield every artifact that a JSON value names, wherever it stands."""
     if isinstance(value, dict):
         if value.keys() >= _ARTIFACT:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console, Group
 
-    from onward.client import Event, Onward, Snapshot
+    from onward.client import CloudEvent, Onward, Snapshot
 
 PATIENCE: Final = 600.0
 """Seconds in a row that the service may be away: a deployment that goes wrong takes minutes."""
@@ -75,7 +75,7 @@ def ask(run: Snapshot, console: Console) -> None:
         console.out(f"  onward effects {run['run_id']}")
 
 
-def _draw(board: Board, events: Iterable[Event], console: Console, known: int) -> None:
+def _draw(board: Board, events: Iterable[CloudEvent], console: Console, known: int) -> None:
     """Keep a table up to date that fits the screen; the last one, which stays, is whole.
 
     Up to event `known` all is history: no clock of it runs.
@@ -96,7 +96,7 @@ def _draw(board: Board, events: Iterable[Event], console: Console, known: int) -
         going_on = False
 
 
-def _tell(board: Board, events: Iterable[Event], console: Console, known: int) -> None:
+def _tell(board: Board, events: Iterable[CloudEvent], console: Console, known: int) -> None:
     """Tell each event in a line, and below it the command that answers, once each.
 
     Up to event `known` all is history, and what was asked there may have been answered since.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from onward.domain.events import NAMESPACE
 
 if TYPE_CHECKING:
-    from onward.client import Event
+    from onward.client import CloudEvent
 
 VERSION_MISSING: Final = "version_missing"
 """The code of a step that waits because nothing that is there may run it."""
@@ -40,18 +40,18 @@ _PLANNED: Final = frozenset({None, "wait_over", "handoff"})
 """Causes for which a run goes on without anything having been wrong."""
 
 
-def kind(event: Event) -> tuple[str, str]:
+def kind(event: CloudEvent) -> tuple[str, str]:
     """Return whether an event is of the run or of a step, and what happened."""
     subject, _, what = event["type"].removeprefix(NAMESPACE).partition(".")
     return subject, what
 
 
-def clock(event: Event) -> str:
+def clock(event: CloudEvent) -> str:
     """Return when it happened, as the log's own clock says."""
     return event["time"][11:19]
 
 
-def sentence(event: Event) -> str:
+def sentence(event: CloudEvent) -> str:
     """Tell one event in one line."""
     data = event["data"]
     told = recovery(event)
@@ -59,14 +59,14 @@ def sentence(event: Event) -> str:
     return f"{clock(event)}  {told or _plainly(event)}{f' - {reason}' if reason else ''}"
 
 
-def is_recovery(event: Event) -> bool:
+def is_recovery(event: CloudEvent) -> bool:
     """Whether something had gone wrong that is being made good."""
     if kind(event) == ("run", "resumed"):
         return event["data"].get("cause") not in _PLANNED
     return bool(recovery(event))
 
 
-def recovery(event: Event) -> str:
+def recovery(event: CloudEvent) -> str:
     """Tell an interruption and what became of it; nothing for any other event."""
     data, step = event["data"], f"step {event['data'].get('step_id', '')}"
     match kind(event):
@@ -124,7 +124,7 @@ def _resumed(data: dict[str, Any]) -> str:
     )
 
 
-def _plainly(event: Event) -> str:
+def _plainly(event: CloudEvent) -> str:
     data = event["data"]
     subject, what = kind(event)
     name = "run" if subject == "run" else str(data.get("step_id", subject))

@@ -4,15 +4,15 @@ from onward.client.aio import AsyncOnward
 from onward.client.api import Onward
 from onward.client.errors import ClientError, OnwardProblem, ServiceUnreachable, Unsendable
 from onward.client.feed import ENDS
-from onward.client.shapes import (
-    Artifact,
-    Event,
-    Fault,
-    Page,
+from onward.documents.runs import (
+    ArtifactView,
+    CloudEvent,
+    EventPage,
+    ProblemFault,
     RunRow,
-    RunTicket,
+    RunTicketView,
     Snapshot,
-    SocketTicket,
+    SocketTicketView,
     StepView,
 )
 from onward.domain.events import INTERRUPTIONS, NAMESPACE
@@ -21,19 +21,19 @@ __all__ = [
     "ENDS",
     "INTERRUPTIONS",
     "NAMESPACE",
-    "Artifact",
+    "ArtifactView",
     "AsyncOnward",
     "ClientError",
-    "Event",
-    "Fault",
+    "CloudEvent",
+    "EventPage",
     "Onward",
     "OnwardProblem",
-    "Page",
+    "ProblemFault",
     "RunRow",
-    "RunTicket",
+    "RunTicketView",
     "ServiceUnreachable",
     "Snapshot",
-    "SocketTicket",
+    "SocketTicketView",
     "StepView",
     "Unsendable",
 ]

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from websockets.asyncio.client import ClientConnection
 
-    from onward.client.shapes import Event, Page, Snapshot
+    from onward.documents.runs import CloudEvent, EventPage, Snapshot
 
 LONGEST_WAIT = 20.0
 _NO_ANSWER = 10.0
@@ -94,13 +94,13 @@ class AsyncOnward:
         run: Snapshot = await self._ask("GET", f"/runs/{run_id}", within=patience, absent=True)
         return run
 
-    async def events(self, run_id: str, after: int = 0, wait: float = 0.0) -> Page:
+    async def events(self, run_id: str, after: int = 0, wait: float = 0.0) -> EventPage:
         """Return the events after `after`; hold the question up to `wait` (≤ 20) s for the next."""
         return await self._page(run_id, after, wait, 5.0)
 
     async def watch(
         self, run_id: str, after: int = 0, *, patience: float = 60.0
-    ) -> AsyncGenerator[Event, None]:
+    ) -> AsyncGenerator[CloudEvent, None]:
         """Yield every event after `after` once and in order, and end with the run.
 
         Over sockets, and by long polling where there is none; `patience` is how many seconds in a
@@ -119,7 +119,7 @@ class AsyncOnward:
             for event in await self._look(feed, LONGEST_WAIT, patience):
                 yield event
 
-    async def _over_socket(self, feed: Feed, patience: float) -> AsyncGenerator[Event, None]:
+    async def _over_socket(self, feed: Feed, patience: float) -> AsyncGenerator[CloudEvent, None]:
         """Yield what one socket brings; nothing where there is none."""
         socket = await self._open()
         if socket is None:
@@ -143,7 +143,7 @@ class AsyncOnward:
 
     async def _listen(
         self, feed: Feed, socket: ClientConnection, patience: float
-    ) -> AsyncGenerator[Event, None]:
+    ) -> AsyncGenerator[CloudEvent, None]:
         """Yield until the socket breaks, is due for another, or the run has ended."""
         sign = Sign.NOTHING
         try:
@@ -171,7 +171,7 @@ class AsyncOnward:
         except (WebSocketException, OSError):
             return
 
-    async def _look(self, feed: Feed, wait: float, patience: float) -> list[Event]:
+    async def _look(self, feed: Feed, wait: float, patience: float) -> list[CloudEvent]:
         try:
             page = await self._page(feed.run_id, feed.position, wait, patience)
         except OnwardProblem as problem:
@@ -182,16 +182,16 @@ class AsyncOnward:
         await asyncio.sleep(feed.rest(page))
         return fresh
 
-    async def _whole(self, feed: Feed, event: Event, patience: float) -> Event:
+    async def _whole(self, feed: Feed, event: CloudEvent, patience: float) -> CloudEvent:
         if "data" in event:
             return event
         before = int(event["sequence"]) - 1
         return whole(event, await self._page(feed.run_id, before, 0, patience))
 
-    async def _page(self, run_id: str, after: int, wait: float, within: float) -> Page:
+    async def _page(self, run_id: str, after: int, wait: float, within: float) -> EventPage:
         params = {"after": after, "wait": f"{wait:g}"}
         path = f"/runs/{run_id}/events"
-        page: Page = await self._ask(
+        page: EventPage = await self._ask(
             "GET", path, within=within, absent=True, held=wait, params=params
         )
         return page

@@ -13,15 +13,15 @@ if TYPE_CHECKING:
 
     import httpx
 
-    from onward.client.shapes import (
-        Artifact,
-        Event,
-        Page,
+    from onward.documents.runs import (
+        ArtifactView,
+        CloudEvent,
+        EventPage,
         RunPage,
         RunRow,
-        RunTicket,
+        RunTicketView,
         Snapshot,
-        SocketTicket,
+        SocketTicketView,
     )
 
 LONGEST_WAIT = 20.0
@@ -110,23 +110,23 @@ class Onward:
         found: list[dict[str, Any]] = self._wire.ask("GET", "/tools")["tools"]
         return found
 
-    def ticket(self, run_id: str) -> RunTicket:
+    def ticket(self, run_id: str) -> RunTicketView:
         """Return a ticket that opens the run's events in an EventSource, for an hour."""
         wish = {"use": "sse", "run_id": run_id}
-        ticket: RunTicket = self._wire.ask("POST", "/tickets", json=wish)
+        ticket: RunTicketView = self._wire.ask("POST", "/tickets", json=wish)
         return ticket
 
-    def socket_ticket(self) -> SocketTicket:
+    def socket_ticket(self) -> SocketTicketView:
         """Return a ticket that opens one socket within half a minute, and the address for it."""
-        ticket: SocketTicket = self._wire.ask("POST", "/tickets", json={"use": "ws"})
+        ticket: SocketTicketView = self._wire.ask("POST", "/tickets", json={"use": "ws"})
         return ticket
 
-    def events(self, run_id: str, after: int = 0, wait: float = 0.0) -> Page:
+    def events(self, run_id: str, after: int = 0, wait: float = 0.0) -> EventPage:
         """Return the events after `after`; hold the question up to `wait` (≤ 20) s for the next."""
-        page: Page = self._wire.ask("GET", **_page(run_id, after, wait))
+        page: EventPage = self._wire.ask("GET", **_page(run_id, after, wait))
         return page
 
-    def watch(self, run_id: str, after: int = 0, *, patience: float = 60.0) -> Iterator[Event]:
+    def watch(self, run_id: str, after: int = 0, *, patience: float = 60.0) -> Iterator[CloudEvent]:
         """Yield every event after `after` once and in order, and end with the run.
 
         Events come over a socket as they are committed, by long polling where there is none. A
@@ -137,13 +137,13 @@ class Onward:
         from onward.client.feed import Feed
         from onward.client.follow import Follower
 
-        def page(position: int, wait: float) -> Page:
+        def page(position: int, wait: float) -> EventPage:
             request = _page(run_id, position, wait)
-            found: Page = self._wire.ask("GET", **request, within=patience, absent=True)
+            found: EventPage = self._wire.ask("GET", **request, within=patience, absent=True)
             return found
 
-        def ticket() -> SocketTicket:
-            made: SocketTicket = self._wire.ask_once("POST", "/tickets", json={"use": "ws"})
+        def ticket() -> SocketTicketView:
+            made: SocketTicketView = self._wire.ask_once("POST", "/tickets", json={"use": "ws"})
             return made
 
         feed, back_off = Feed(run_id, after), self._wire.back_off
@@ -259,7 +259,7 @@ class Onward:
         answer = self._wire.ask("POST", "/deliveries/redrive", patience=LONGEST_WAIT)
         return int(answer["redriven"])
 
-    def upload(self, name: str, body: bytes) -> Artifact:
+    def upload(self, name: str, body: bytes) -> ArtifactView:
         """Store bytes and return the reference to pass as input.
 
         The same bytes under the same name have the same reference, whoever of a tenant stores
@@ -268,7 +268,7 @@ class Onward:
         described = {"name": name, "size": len(body), "sha256": sha256(body).hexdigest()}
         place = self._wire.ask("POST", "/uploads", json=described)
         self._wire.send_bytes(place["upload_url"], body, place.get("headers") or {})
-        artifact: Artifact = place["artifact"]
+        artifact: ArtifactView = place["artifact"]
         return artifact
 
     def download(self, ref: str) -> bytes:

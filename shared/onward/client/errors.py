@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from onward.client.shapes import Fault
+    from onward.documents.runs import ProblemFault
 
 
 class ClientError(Exception):
@@ -32,7 +32,7 @@ class OnwardProblem(ClientError):
         code: str,
         status: int,
         detail: str,
-        errors: Sequence[Fault] = (),
+        errors: Sequence[ProblemFault] = (),
         *,
         retryable: bool = False,
         as_of_seq: int | None = None,

@@ -19,8 +19,8 @@ from onward.domain.events import NAMESPACE
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from onward.client.shapes import Event, Page
     from onward.client.wire import BackOff
+    from onward.documents.runs import CloudEvent, EventPage
 
 QUIET_SECONDS: Final = 15.0
 """After so long without a frame the service is asked where the log is; sockets idle ten minutes."""
@@ -73,7 +73,7 @@ class Feed:
         self.pinged = True
         return json.dumps({"action": "ping"})
 
-    def take(self, text: str | bytes) -> Event | Sign:
+    def take(self, text: str | bytes) -> CloudEvent | Sign:
         """Return the event of a frame if it is the next one, else what the frame asks for.
 
         What is no frame of ours, such as the gateway's "Internal server error" or the words of a
@@ -87,7 +87,7 @@ class Feed:
         except _ODD:
             return Sign.RECONNECT
 
-    def _meaning(self, frame: dict[str, Any]) -> Event | Sign:
+    def _meaning(self, frame: dict[str, Any]) -> CloudEvent | Sign:
         """Return what a frame means; raises one of `_ODD` where it lacks what its type promises."""
         kind = frame.get("type")
         if kind == "event":
@@ -111,7 +111,7 @@ class Feed:
             raise OnwardProblem(frame["code"], status, frame["message"])
         return Sign.RECONNECT
 
-    def accept(self, event: Event) -> bool:
+    def accept(self, event: CloudEvent) -> bool:
         """Move on to an event, whichever way it came; False for one that was there before."""
         sequence = int(event["sequence"])
         if sequence <= self.position:
@@ -134,33 +134,33 @@ class Feed:
             raise problem
         self.take_up(seq)
 
-    def read(self, page: Page) -> list[Event]:
+    def read(self, page: EventPage) -> list[CloudEvent]:
         """Return what is new on a page, and learn whether that is all there will ever be."""
         fresh = [event for event in page["events"] if self.accept(event)]
         self.ended = page["ended"] and self.position >= page["as_of_seq"]
         return fresh
 
-    def rest(self, page: Page) -> float:
+    def rest(self, page: EventPage) -> float:
         """Return the seconds that a page asks to wait before the next: it could not be held."""
         wish: Any = page.get("retry_after", 0)
         if self.ended or not isinstance(wish, int | float):
             return 0.0
         return min(_LONGEST_REST, max(0.0, wish))
 
-    def after(self, event: Event) -> Sign:
+    def after(self, event: CloudEvent) -> Sign:
         """Return what is to be done once an event was passed on."""
         if event["type"] in ENDS:
             return Sign.LOOK
         due = self.reconnect_by is not None and datetime.now(UTC) >= self.reconnect_by
         return Sign.RECONNECT if due else Sign.NOTHING
 
-    def _event(self, event: Any) -> Event | Sign:
+    def _event(self, event: Any) -> CloudEvent | Sign:
         if not (isinstance(event["id"], str) and isinstance(event["type"], str)):
             raise TypeError("an event has an id and a type")
         sequence = int(event["sequence"])
         if sequence > self.position + 1:
             return Sign.RECONNECT
-        fresh: Event = event
+        fresh: CloudEvent = event
         if not self.accept(fresh):
             return Sign.NOTHING
         self.heard = True
@@ -201,7 +201,7 @@ class Turns:
         return False
 
 
-def whole(event: Event, page: Page) -> Event:
+def whole(event: CloudEvent, page: EventPage) -> CloudEvent:
     """Return an event with its data, from the page that its frame named for it."""
     found = page["events"]
     if not found or found[0]["id"] != event["id"]:

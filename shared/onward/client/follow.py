@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
     from websockets.sync.client import ClientConnection
 
-    from onward.client.shapes import Event, Page, SocketTicket
     from onward.client.wire import BackOff
+    from onward.documents.runs import CloudEvent, EventPage, SocketTicketView
 
 OPEN_SECONDS = 10.0
 
@@ -42,8 +42,8 @@ class Follower:
     def __init__(
         self,
         feed: Feed,
-        ticket: Callable[[], SocketTicket],
-        page: Callable[[int, float], Page],
+        ticket: Callable[[], SocketTicketView],
+        page: Callable[[int, float], EventPage],
         wait: float,
         back_off: BackOff,
     ) -> None:
@@ -54,7 +54,7 @@ class Follower:
         self._wait = wait
         self._back_off = back_off
 
-    def __iter__(self) -> Iterator[Event]:
+    def __iter__(self) -> Iterator[CloudEvent]:
         """Sockets while they bring something; after each one that did not, a page by polling."""
         feed, turns = self._feed, Turns(self._back_off)
         while not feed.ended:
@@ -66,7 +66,7 @@ class Follower:
                     continue
             yield from self._look(self._wait)
 
-    def _over_socket(self) -> Iterator[Event]:
+    def _over_socket(self) -> Iterator[CloudEvent]:
         """Yield what one socket brings; nothing where there is none."""
         socket = self._open()
         if socket is not None:
@@ -84,7 +84,7 @@ class Follower:
             return None
         return socket
 
-    def _listen(self, socket: ClientConnection) -> Iterator[Event]:
+    def _listen(self, socket: ClientConnection) -> Iterator[CloudEvent]:
         """Yield until the socket breaks, is due for another, or the run has ended."""
         feed, sign = self._feed, Sign.NOTHING
         try:
@@ -108,7 +108,7 @@ class Follower:
         except (WebSocketException, OSError):
             return
 
-    def _look(self, wait: float) -> Iterator[Event]:
+    def _look(self, wait: float) -> Iterator[CloudEvent]:
         """Yield what a page has, and learn whether that is all there will ever be."""
         feed = self._feed
         try:
@@ -120,7 +120,7 @@ class Follower:
         if rest := feed.rest(page):
             self._back_off.sleep(rest)
 
-    def _whole(self, event: Event) -> Event:
+    def _whole(self, event: CloudEvent) -> CloudEvent:
         """Return an event with its data, which a frame only names where it is large."""
         if "data" in event:
             return event

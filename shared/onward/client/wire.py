@@ -16,7 +16,7 @@ import httpx
 
 from onward.client.errors import ClientError, OnwardProblem, ServiceUnreachable, Unsendable
 from onward.client.sending import encoded
-from onward.client.shapes import Fault
+from onward.documents.runs import ProblemFault
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -207,10 +207,10 @@ def _position(seq: Any) -> int | None:
     return seq if isinstance(seq, int) and not isinstance(seq, bool) and seq >= 0 else None
 
 
-def _faults(errors: Any) -> list[Fault]:
+def _faults(errors: Any) -> list[ProblemFault]:
     """Return the faults that are ones; a gateway may mean something else by `errors`."""
     return [
-        Fault(pointer=str(each["pointer"]), message=str(each["message"]))
+        ProblemFault(pointer=str(each["pointer"]), message=str(each["message"]))
         for each in (errors if isinstance(errors, list) else [])
         if isinstance(each, dict) and {"pointer", "message"} <= {*each}
     ]

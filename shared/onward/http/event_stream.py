@@ -21,11 +21,12 @@ only, by an empty one, which no other answer has.
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from onward.http.problems import Answer
 
 if TYPE_CHECKING:
+    from onward.documents.runs import CloudEvent, EventPage
     from onward.http.requests import Request
 
 EVENT_STREAM: Final = "text/event-stream"
@@ -42,7 +43,7 @@ def wants_stream(request: Request) -> bool:
     return any(accepted.split(";", 1)[0].strip() == EVENT_STREAM for accepted in ranges)
 
 
-def streamed(page: dict[str, Any]) -> Answer:
+def streamed(page: EventPage) -> Answer:
     """Return a page as frames; 204 when the run has ended and the caller has seen all of it."""
     if page["ended"] and not page["events"]:
         return Answer(204, headers=_HEADERS)
@@ -65,7 +66,7 @@ def _stream(frames: str, retry: int = _RETRY) -> Answer:
     return Answer(200, headers=_HEADERS | later, content_type=EVENT_STREAM, text=text)
 
 
-def _frame(event: dict[str, Any]) -> str:
+def _frame(event: CloudEvent) -> str:
     # JSON escapes line breaks, so the data is one line whatever a tool wrote.
     data = json.dumps(event, ensure_ascii=False, separators=(",", ":"))
     return f"id: {int(event['sequence'])}\nevent: {event['type']}\ndata: {data}\n\n"

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
-from typing import TYPE_CHECKING, Any, Final
+from types import UnionType
+from typing import TYPE_CHECKING, Any, Final, get_args
 
-from pydantic.json_schema import models_json_schema
+from pydantic import TypeAdapter
 
-from onward.http.answers import Problem
+from onward.documents.runs import Problem
 from onward.http.event_stream import EVENT_STREAM
 from onward.http.operations import OPERATIONS, RUN_ID, Operation, Success
 from onward.http.operations_access import ACCESS_OPERATIONS
@@ -19,8 +20,6 @@ from onward.http.routes import OPEN, ROUTES, TICKETED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from pydantic import BaseModel
 
 _JSON: Final = "application/json"
 _REFERENCE: Final = "#/components/schemas/{model}"
@@ -112,8 +111,8 @@ def _success(success: Success) -> dict[str, Any]:
             name: {"description": text, "required": True, "schema": {"type": "string"}}
             for name, text in success.headers.items()
         }
-    if success.model is not None:
-        content: dict[str, Any] = {"schema": _refer(success.model)}
+    if success.document is not None:
+        content: dict[str, Any] = {"schema": _refer(success.document)}
         if success.example is not None:
             content["example"] = success.example
         answer["content"] = {_JSON: content}
@@ -131,27 +130,34 @@ def _problem(status: int) -> dict[str, Any]:
     }
 
 
-def _refer(model: type[BaseModel]) -> dict[str, str]:
-    return {"$ref": _REFERENCE.format(model=model.__name__)}
+def _refer(document: Any) -> dict[str, Any]:
+    """Return a reference to a document's schema, or to one of several."""
+    either = [{"$ref": _REFERENCE.format(model=each.__name__)} for each in _each(document)]
+    return either[0] if len(either) == 1 else {"anyOf": either}
+
+
+def _each(document: Any) -> tuple[Any, ...]:
+    return get_args(document) if isinstance(document, UnionType) else (document,)
 
 
 def _schemas() -> dict[str, Any]:
-    taken = {model for operation in _ALL.values() for model in operation.bodies}
-    given = set(_given()) | {Problem}
-    modes: list[tuple[type[BaseModel], Any]] = [(model, "validation") for model in taken]
-    # As validated, not as serialised: what has a default may be absent from an answer.
-    modes += [(model, "validation") for model in given]
-    _, document = models_json_schema(
-        sorted(modes, key=lambda pair: pair[0].__name__), ref_template=_REFERENCE
+    """Return the schemas of all documents, as one gives them: what has a default may be absent."""
+    named = {document.__name__: document for document in _documents()}
+    _, made = TypeAdapter.json_schemas(
+        [(name, "validation", TypeAdapter(document)) for name, document in sorted(named.items())],
+        ref_template=_REFERENCE,
     )
-    found: dict[str, Any] = document["$defs"]
-    return found
+    schemas: dict[str, Any] = made["$defs"]
+    return schemas
 
 
-def _given() -> Iterator[type[BaseModel]]:
+def _documents() -> Iterator[Any]:
+    yield Problem
     for operation in _ALL.values():
+        yield from operation.bodies
         for success in operation.answers.values():
-            yield from filter(None, (success.model, success.frame))
+            for document in filter(None, (success.document, success.frame)):
+                yield from _each(document)
 
 
 def _version() -> str:

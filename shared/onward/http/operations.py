@@ -9,9 +9,10 @@ from onward.app.reading.list_runs import MAX_NAME, MAX_RUNS
 from onward.app.reading.recovery_stats import MAX_DAYS
 from onward.app.reading.replay_events import MAX_EVENTS, MAX_WAIT
 from onward.app.submitting.submit_once import MAX_KEY
+from onward.documents import operating, runs
 from onward.domain.model import RunStatus
 from onward.domain.trace import MAX_STATE
-from onward.http import answers, bodies
+from onward.http import bodies
 from onward.http.overview import DEFAULT_RUNS
 from onward.http.routes import DEFAULT_LIMIT, MAX_SEQ
 
@@ -43,13 +44,13 @@ _ARTIFACT: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Success:
-    """An answer that is no problem; without a model it has no body."""
+    """An answer that is no problem; without a document it has no body."""
 
     text: str
-    model: type[BaseModel] | None = None
+    document: Any = None
     headers: dict[str, str] = field(default_factory=dict)
     example: Any = None
-    frame: type[BaseModel] | None = None
+    frame: Any = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +78,7 @@ OPERATIONS: Final[dict[str, Operation]] = {
         {
             200: Success(
                 "A page of runs.",
-                answers.Runs,
+                runs.RunPage,
                 example={
                     "runs": [
                         {
@@ -119,7 +120,7 @@ OPERATIONS: Final[dict[str, Operation]] = {
         ),
     ),
     "post_run": Operation(
-        {202: Success("The run, accepted.", answers.Run, _LOCATION | _ETAG)},
+        {202: Success("The run, accepted.", runs.Snapshot, _LOCATION | _ETAG)},
         problems=(400, 403, 409, 413, 422),
         parameters=(
             _header(
@@ -152,7 +153,7 @@ OPERATIONS: Final[dict[str, Operation]] = {
     ),
     "get_run": Operation(
         {
-            200: Success("The run as it stands.", answers.Run, _ETAG),
+            200: Success("The run as it stands.", runs.Snapshot, _ETAG),
             304: Success("The caller has this state.", headers=_ETAG),
         },
         problems=(404, 422),
@@ -168,9 +169,9 @@ OPERATIONS: Final[dict[str, Operation]] = {
                 "Events, in order and without a gap. As a stream: frames with `id` (the number),"
                 " `event` (the type) and `data` (the CloudEvent); after the run's last one a frame"
                 " `event: end`. The stream ends with what there is, to be asked for again.",
-                answers.Events,
+                runs.EventPage,
                 example={"events": [_EVENT], "next_after": 7, "as_of_seq": 9, "ended": False},
-                frame=answers.Frame,
+                frame=runs.StreamFrame,
             ),
             204: Success("Stream only: the run has ended and the caller has all of it."),
         },
@@ -200,34 +201,34 @@ OPERATIONS: Final[dict[str, Operation]] = {
             ),
         ),
     ),
-    "get_effects": Operation({200: Success("The ledger.", answers.Effects)}, problems=(404,)),
+    "get_effects": Operation({200: Success("The ledger.", runs.EffectList)}, problems=(404,)),
     "post_resume": Operation(
-        {202: Success("The run, going on.", answers.Run, _ETAG)},
+        {202: Success("The run, going on.", runs.Snapshot, _ETAG)},
         problems=(400, 403, 404, 409, 413, 422),
         bodies=(bodies.Remark,),
         needs_body=False,
     ),
     "post_resolution": Operation(
-        {200: Success("The run, with the answer.", answers.Run, _ETAG)},
+        {200: Success("The run, with the answer.", runs.Snapshot, _ETAG)},
         problems=(400, 403, 404, 409, 413, 422),
         bodies=(bodies.Resolution,),
         examples={"not_applied": {"outcome": "not_applied"}},
     ),
     "post_patrol": Operation(
-        {200: Success("A round.", answers.Rounds)},
+        {200: Success("A round.", operating.PatrolRound)},
         problems=(400, 403, 413, 422),
         bodies=(bodies.Remark,),
         needs_body=False,
     ),
     "get_recovery": Operation(
-        {200: Success("Incidents.", answers.Recovery)},
+        {200: Success("Incidents.", operating.RecoveryStats)},
         problems=(422,),
         parameters=(
             _query("days", "Days back.", type="integer", minimum=1, maximum=MAX_DAYS, default=7),
         ),
     ),
     "post_upload": Operation(
-        {201: Success("A place for the bytes.", answers.Place)},
+        {201: Success("A place for the bytes.", runs.UploadPlace)},
         problems=(400, 403, 413, 422),
         bodies=(bodies.Upload,),
         examples={"file": {"name": "book.xlsx", "size": 48_213}},
@@ -239,15 +240,16 @@ OPERATIONS: Final[dict[str, Operation]] = {
     "post_ticket": Operation(
         {
             201: Success(
-                "A ticket: for a stream for an hour, for a socket for 30 seconds.", answers.Ticket
+                "A ticket: for a stream for an hour, for a socket for 30 seconds.",
+                runs.RunTicketView | runs.SocketTicketView,
             )
         },
         problems=(400, 404, 413, 422),
         bodies=(bodies.TicketWish, bodies.SocketTicketWish),
         examples={"sse": {"use": "sse", "run_id": RUN_ID}, "ws": {"use": "ws"}},
     ),
-    "get_workflows": Operation({200: Success("All workflows.", answers.Workflows)}),
-    "get_tools": Operation({200: Success("All tools.", answers.Tools)}),
+    "get_workflows": Operation({200: Success("All workflows.", operating.WorkflowList)}),
+    "get_tools": Operation({200: Success("All tools.", operating.ToolList)}),
     "get_openapi": Operation({200: Success("An OpenAPI 3.1 document.")}),
 }
 """By the name of the route's function."""

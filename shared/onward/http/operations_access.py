@@ -2,56 +2,16 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-from typing import Final, Literal
-
-from pydantic import BaseModel
+from typing import Final
 
 from onward.app.operating.audit import MAX_ENTRIES
 from onward.aws.audit import MAX_COMMENT
+from onward.documents import operating
 from onward.http.operations import Operation, Success
 from onward.http.routes_access import DEFAULT_ENTRIES
 
-
-class ApiKey(BaseModel):
-    """A key, without the key: that was shown when it was issued. `last_used_at` is coarse."""
-
-    id: str
-    subject: str
-    roles: list[str]
-    state: Literal["active", "expired", "revoked"]
-    created_at: datetime
-    expires_at: datetime | None
-    last_used_at: datetime | None
-    revoked_at: datetime | None
-
-
-class ApiKeys(BaseModel):
-    """All of a tenant's keys, the oldest first; an expired one stays for thirty days."""
-
-    keys: list[ApiKey]
-
-
-class AuditEntry(BaseModel):
-    """One action of an operator. `target` names what it was done to."""
-
-    at: datetime
-    action: str
-    target: str
-    key_id: str
-    subject: str
-    comment: str
-
-
-class AuditEntries(BaseModel):
-    """A page of entries, newest first, and where the next one begins."""
-
-    entries: list[AuditEntry]
-    next_page_token: str | None
-
-
 ACCESS_OPERATIONS: Final[dict[str, Operation]] = {
-    "get_keys": Operation({200: Success("All of them.", ApiKeys)}, problems=(403,)),
+    "get_keys": Operation({200: Success("All of them.", operating.KeyList)}, problems=(403,)),
     "delete_key": Operation(
         {204: Success("It opens nothing any more.")},
         problems=(403, 404, 409, 422),
@@ -71,7 +31,7 @@ ACCESS_OPERATIONS: Final[dict[str, Operation]] = {
         ),
     ),
     "get_audit": Operation(
-        {200: Success("A page of entries.", AuditEntries)},
+        {200: Success("A page of entries.", operating.AuditEntryPage)},
         problems=(403, 422),
         parameters=(
             {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from onward.aws.failures import may_pass
 from onward.domain.errors import (
@@ -16,6 +16,9 @@ from onward.domain.errors import (
     Unauthenticated,
     Unavailable,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 PROBLEM_JSON: Final = "application/problem+json"
 
@@ -41,7 +44,7 @@ class Answer:
     """What goes back; without a document or text there is no body."""
 
     status: int
-    document: dict[str, Any] | None = None
+    document: Mapping[str, Any] | None = None
     headers: dict[str, str] = field(default_factory=dict)
     content_type: str = "application/json"
     text: str = ""

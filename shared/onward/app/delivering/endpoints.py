@@ -6,7 +6,7 @@ import re
 from base64 import b64encode
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from onward.app.delivering.post_event import ORIGIN
 from onward.app.delivering.redrive import discard, redrive
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from onward.app.delivering.downstream import Downstream
     from onward.aws.endpoints import Endpoints
+    from onward.documents.operating import EndpointView
     from onward.domain.model import Json
     from onward.outside.addresses import Addresses
 
@@ -56,7 +57,7 @@ class Registrar:
 
 def put_endpoint(
     registrar: Registrar, tenant: str, endpoint_id: str, body: Json
-) -> tuple[dict[str, Any], bool]:
+) -> tuple[EndpointView, bool]:
     """Subscribe, or change a subscription; return it, and whether it is new.
 
     A new one comes with its secret, which nobody can read again. An address that is not known yet
@@ -73,7 +74,7 @@ def put_endpoint(
         made = replace(asked, secrets=(Secret(secret),))
         if registrar.endpoints.create(made):
             _have_it_asked(registrar, made)
-            return view(made) | {"secret": secret}, True
+            return {**view(made), "secret": secret}, True
     elif known.url == asked.url and not known.pending:
         asked = replace(asked, pending_since=None)  # it has agreed
     if not registrar.endpoints.describe(asked):
@@ -91,15 +92,14 @@ def _have_it_asked(registrar: Registrar, endpoint: Endpoint) -> None:
             registrar.downstream.bell.prove(endpoint)
 
 
-def rotate_secret(registrar: Registrar, tenant: str, endpoint_id: str) -> dict[str, Any]:
+def rotate_secret(registrar: Registrar, tenant: str, endpoint_id: str) -> EndpointView:
     """Give an endpoint a new secret; for a day both sign. The one before the last is dropped."""
     secret = new_secret(registrar)
     while True:
         known = find(registrar, tenant, endpoint_id)
         until = registrar.clock() + BOTH_VALID_SECONDS
         if registrar.endpoints.rotate(known, secret, until):
-            both = {"secret": secret, "previous_valid_until": iso(until)}
-            return view(known) | both
+            return {**view(known), "secret": secret, "previous_valid_until": iso(until)}
 
 
 def delete_endpoint(registrar: Registrar, tenant: str, endpoint_id: str) -> None:
@@ -116,7 +116,7 @@ def find(registrar: Registrar, tenant: str, endpoint_id: str) -> Endpoint:
     return found
 
 
-def view(endpoint: Endpoint) -> dict[str, Any]:
+def view(endpoint: Endpoint) -> EndpointView:
     """Return an endpoint as its owner sees it: without secrets."""
     disabled = endpoint.disabled_at
     return {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from onward.app.delivering.wake_notify import wake_up
 from onward.aws.codec import iso
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from onward.app.delivering.downstream import Downstream
     from onward.aws.queues import Letter, Queue
     from onward.aws.run_reader import RunReader
+    from onward.documents.operating import DeliveryView
     from onward.domain.delivery import Delivery
     from onward.domain.model import Run
 
@@ -20,13 +21,13 @@ MOST: Final = 500
 """Dead deliveries in one answer; the oldest come first."""
 
 
-def deliveries_of(downstream: Downstream, run: Run) -> list[dict[str, Any]]:
+def deliveries_of(downstream: Downstream, run: Run) -> list[DeliveryView]:
     """Return how far each endpoint has got with a run, and its last tries."""
     rows = downstream.deliveries.of_run(run.run_id).values()
     return [_view(row, run) for row in rows]
 
 
-def dead_deliveries(downstream: Downstream, reader: RunReader, tenant: str) -> list[dict[str, Any]]:
+def dead_deliveries(downstream: Downstream, reader: RunReader, tenant: str) -> list[DeliveryView]:
     """Return a tenant's deliveries whose wake-up lies in the dead-letter queue."""
     found = []
     for row in downstream.deliveries.dead(tenant):
@@ -112,7 +113,7 @@ def _key(row: Delivery) -> tuple[str, str]:
     return row.run_id, row.endpoint_id
 
 
-def _view(row: Delivery, run: Run) -> dict[str, Any]:
+def _view(row: Delivery, run: Run) -> DeliveryView:
     dead, next_try = row.dead_since, row.next_try
     return {
         "run_id": row.run_id,

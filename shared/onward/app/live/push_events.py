@@ -169,7 +169,7 @@ class _Log:
     def _state(self) -> _Piece:
         run_id = self.run.run_id
         found = read_run(self.live, self.run.tenant, run_id, sync=self.live.sync)
-        document: dict[str, Any] = found.document or {}
+        document: Any = found.document
         at = int(document["as_of_seq"])
         text = frame({"type": "snapshot", "run": document, "as_of_seq": at})
         if not fits(text):
@@ -235,7 +235,7 @@ def _event_frame(run_id: str, event: Event) -> str:
 
     https://github.com/cloudevents/spec/blob/main/cloudevents/extensions/dataref.md
     """
-    whole = cloud_event(run_id, event)
+    whole: dict[str, Any] = {**cloud_event(run_id, event)}
     text = frame({"type": "event", "event": whole})
     if fits(text):
         return text

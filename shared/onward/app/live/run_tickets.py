@@ -10,7 +10,7 @@ import re
 from base64 import urlsafe_b64encode
 from dataclasses import replace
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from onward.app.access.keys import TENANT
 from onward.app.reading.read_run import find_run
@@ -22,6 +22,7 @@ from onward.domain.pointer import pointer
 if TYPE_CHECKING:
     from onward.app.service import Service
     from onward.aws.tenants import Holder
+    from onward.documents.runs import RunTicketView
     from onward.domain.model import Json
 
 TICKET_SECONDS: Final = 3600
@@ -31,7 +32,7 @@ _TICKET: Final = re.compile(rf"ot_({TENANT.pattern})_[A-Za-z0-9_-]{{32}}")
 _KEYS: Final = frozenset({"use", "run_id"})
 
 
-def issue_run_ticket(service: Service, holder: Holder, body: Json) -> dict[str, Any]:
+def issue_run_ticket(service: Service, holder: Holder, body: Json) -> RunTicketView:
     """Store a ticket by its SHA-256 and return its text, which nobody can read again.
 
     Raises InvalidRequest naming every fault, or RunNotFound.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from base64 import urlsafe_b64encode
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from onward.aws.codec import iso
 from onward.aws.socket_tickets import SocketTicket
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from onward.app.service import Service
     from onward.aws.socket_tickets import SocketTickets
     from onward.aws.tenants import Holder
+    from onward.documents.runs import SocketTicketView
     from onward.domain.model import Json
 
 TICKET_SECONDS: Final = 30
@@ -25,7 +26,9 @@ _PREFIX: Final = "wst_"
 _LONGEST: Final = 64
 
 
-def issue_socket_ticket(service: Service, holder: Holder, body: dict[str, Json]) -> dict[str, Any]:
+def issue_socket_ticket(
+    service: Service, holder: Holder, body: dict[str, Json]
+) -> SocketTicketView:
     """Return a new ticket and the address that it opens; raises InvalidRequest.
 
     It lets in whoever brings it as the key's holder would be, so it lives for one use only.

@@ -15,6 +15,7 @@ from onward.domain.pointer import pointer
 if TYPE_CHECKING:
     from onward.app.service import Service
     from onward.aws.tenants import Holder
+    from onward.documents.operating import AuditEntryPage, AuditEntryView
     from onward.domain.model import Json
 
 MAX_ENTRIES: Final = 200
@@ -63,7 +64,7 @@ def checked_comment(value: Json) -> str:
 
 def list_audit(
     service: Service, tenant: str, limit: int, since: str | None, token: str | None
-) -> dict[str, Any]:
+) -> AuditEntryPage:
     """Return a page of the tenant's entries, newest first, and the token of the next one.
 
     `since` is the earliest time (RFC 3339, UTC). Raises InvalidRequest.
@@ -79,7 +80,7 @@ def list_audit(
     }
 
 
-def _view(entry: AuditEntry) -> dict[str, Any]:
+def _view(entry: AuditEntry) -> AuditEntryView:
     return {
         "at": iso(entry.at),
         "action": entry.action,

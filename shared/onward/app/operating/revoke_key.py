@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from onward.app.access.keys import KEY_ID, OPERATING
 from onward.app.live.wake_live import closing
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from onward.app.service import Service
     from onward.aws.tenants import Holder
+    from onward.documents.operating import KeyList, KeyView
     from onward.domain.access import ApiKey
 
 _ID_BYTES: Final = 8
@@ -22,7 +23,7 @@ _PAUSES: Final = (0.05, 0.1, 0.2, 0.4)
 """Seconds, full jitter: a key's use is noted in one short write."""
 
 
-def list_keys(service: Service, tenant: str) -> dict[str, Any]:
+def list_keys(service: Service, tenant: str) -> KeyList:
     """Return a tenant's keys, the oldest first: all but the keys themselves."""
     now = service.clock()
     return {"keys": [_view(key, now) for key in service.door.keys.of(tenant)]}
@@ -73,7 +74,7 @@ def _is_last(key: ApiKey, keys: Iterable[ApiKey], now: float) -> bool:
     return operators == {key.key_id}
 
 
-def _view(key: ApiKey, now: float) -> dict[str, Any]:
+def _view(key: ApiKey, now: float) -> KeyView:
     return {
         "id": key.key_id,
         "subject": key.subject,

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from onward.app.service import Service
+    from onward.documents.runs import RunPage, RunRow
 
 MAX_RUNS: Final = 200
 MAX_NAME: Final = 128
@@ -29,7 +30,7 @@ _PARTS: Final = 3
 
 def list_runs(
     service: Service, tenant: str, filters: Mapping[str, str], limit: int, token: str | None
-) -> dict[str, Any]:
+) -> RunPage:
     """Return a page of runs and the token of the next one, null at the end.
 
     A page has `limit` runs unless the list ends or holds 10,000 others in between. Runs that
@@ -49,7 +50,7 @@ def list_runs(
     }
 
 
-def _row(row: Mapping[str, Any]) -> dict[str, Any]:
+def _row(row: Mapping[str, Any]) -> RunRow:
     ended = row.get("ended_at")
     return {
         "run_id": row["run_id"],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from onward.app.in_parallel import in_parallel
 from onward.app.payloads.manifests import read_manifest
@@ -14,13 +14,14 @@ from onward.domain.model import child_id
 if TYPE_CHECKING:
     from onward.app.service import Reading
     from onward.aws.blobs import Blobs
+    from onward.documents.runs import ResultView
     from onward.domain.model import Payload, Run, Step
 
 RESULT_BYTES: Final = 1024 * 1024
 """A larger result is left out and named by its references (a function answers at most 6 MB)."""
 
 
-def load_result(service: Reading, run: Run, step: Step | None) -> dict[str, Any]:
+def load_result(service: Reading, run: Run, step: Step | None) -> ResultView:
     """Return the member `result`, and `result_refs` when it is too large to be in an answer.
 
     The result of a `for_each` is the list of its children's outputs, null for a skipped one: where
@@ -60,7 +61,7 @@ def _children(service: Reading, blobs: Blobs, run_id: str, step: Step) -> list[P
     return [born.get(index) for index in range(step.children or 0)]
 
 
-def _left_out(outputs: list[Payload | None]) -> dict[str, Any]:
+def _left_out(outputs: list[Payload | None]) -> ResultView:
     return {"result": None, "result_refs": [output.ref if output else None for output in outputs]}
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from onward.app.ids import RUN_ID
 from onward.app.reading.load_result import children_of, load_result
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from onward.app.service import Looking, Reading
+    from onward.documents.runs import Snapshot
     from onward.domain.effects import Effect
     from onward.domain.model import PlannedStep, Run, Step
 
@@ -31,7 +32,7 @@ class Answer:
     """A snapshot and its validator; without a document the caller's copy is still good."""
 
     etag: str
-    document: dict[str, Any] | None
+    document: Snapshot | None
 
 
 @dataclass(slots=True)
@@ -91,7 +92,7 @@ def read_run(
     seen = Seen(run, submission, rows.plan, rows.steps, rows.effects, heard)
     document = snapshot(seen, children=children)
     if run.status is RunStatus.SUCCEEDED:
-        document |= load_result(service, run, rows.steps.get(run.result_from))
+        document = {**document, **load_result(service, run, rows.steps.get(run.result_from))}
     return Answer(etag_of(run, heard), document)
 
 

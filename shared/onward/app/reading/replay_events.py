@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from onward.app.access.keys import HELD_SECONDS
 from onward.app.reading.read_run import find_run, is_expired
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from onward.app.service import Reading, Service
     from onward.aws.waiting_slots import Slot
+    from onward.documents.runs import CloudEvent, EventPage
     from onward.domain.model import Event, Run
 
 MAX_WAIT: Final = 20.0
@@ -40,7 +41,7 @@ def replay_events(
     limit: int,
     wait: float,
     admit: Callable[[], object] = lambda: None,
-) -> dict[str, Any]:
+) -> EventPage:
     """Return the events after `after`, in order and without a gap.
 
     With `wait` (seconds) an empty page is held until there is something in it, the run has
@@ -70,7 +71,7 @@ def _awaited(  # noqa: PLR0913 - what the caller asked for, and what holds the r
     wait: float,
     admit: Callable[[], object],
     hold: Callable[[float], bool],
-) -> dict[str, Any]:
+) -> EventPage:
     asked = service.clock()
     until = asked + wait
     pause = _FIRST_PAUSE
@@ -136,7 +137,7 @@ def read_log(service: Reading, run: Run, after: int, limit: int) -> list[Event]:
     return service.reader.events(run.run_id, after, limit)
 
 
-def cloud_event(run_id: str, event: Event) -> dict[str, Any]:
+def cloud_event(run_id: str, event: Event) -> CloudEvent:
     """Return an event as a CloudEvent 1.0; `sequence` sorts as text (its Sequence extension)."""
     return {
         "specversion": "1.0",
@@ -150,7 +151,7 @@ def cloud_event(run_id: str, event: Event) -> dict[str, Any]:
     }
 
 
-def _page(run: Run, found: list[Event], after: int, *, ended: bool) -> dict[str, Any]:
+def _page(run: Run, found: list[Event], after: int, *, ended: bool) -> EventPage:
     last = found[-1].seq if found else after
     return {
         "events": [cloud_event(run.run_id, event) for event in found],

@@ -6,7 +6,7 @@ import json
 from collections import Counter
 from dataclasses import dataclass
 from graphlib import TopologicalSorter
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from onward.aws.codec import iso
 from onward.domain.delivery import SyncStatus
@@ -17,6 +17,7 @@ from onward.domain.questions import open_questions
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from onward.documents.runs import FailureView, OpenQuestion, Snapshot, StepView
     from onward.domain.effects import Effect
     from onward.domain.model import Failing, Failure, PlannedStep, Run, Step
     from onward.domain.submission import Submission
@@ -40,7 +41,7 @@ class Seen:
     sync: SyncStatus = SyncStatus.NOT_APPLICABLE
 
 
-def snapshot(seen: Seen, *, children: bool = False) -> dict[str, Any]:
+def snapshot(seen: Seen, *, children: bool = False) -> Snapshot:
     """Return the snapshot without its result, which is to be loaded.
 
     Steps come in an order that their needs allow. Steps never claimed are `pending`. A fan-out
@@ -82,21 +83,24 @@ def snapshot(seen: Seen, *, children: bool = False) -> dict[str, Any]:
     }
 
 
-def _questions(seen: Seen) -> list[dict[str, Any]]:
+def _questions(seen: Seen) -> list[OpenQuestion]:
     """Return the steps that wait for an operator's resolution, also where the run has ended."""
-    rows = {step_id: seen.steps.get(step_id) for step_id in open_questions(seen.run)}
-    return [
-        {"step_id": step_id} | (_said(row.error) if row is not None and row.error else {})
-        for step_id, row in rows.items()
-    ]
+    questions: list[OpenQuestion] = []
+    for step_id in open_questions(seen.run):
+        row = seen.steps.get(step_id)
+        question: OpenQuestion = {"step_id": step_id}
+        if row is not None and row.error:
+            question |= {"code": row.error.code, "message": row.error.message}
+        questions.append(question)
+    return questions
 
 
-def _steps(seen: Seen, *, children: bool) -> list[dict[str, Any]]:
+def _steps(seen: Seen, *, children: bool) -> list[StepView]:
     born: dict[str, list[Step]] = {}
     for step in seen.steps.values():
         if step.index is not None:
             born.setdefault(step_of(step.plan_key), []).append(step)
-    listed: list[dict[str, Any]] = []
+    listed: list[StepView] = []
     room = OUTPUT_BYTES
     for planned in _in_order(seen.plan):
         mine = sorted(born.get(planned.step_id, []), key=lambda step: step.index or 0)
@@ -107,13 +111,17 @@ def _steps(seen: Seen, *, children: bool) -> list[dict[str, Any]]:
     return listed
 
 
-def _view(
-    seen: Seen, planned: PlannedStep, step: Step | None, born: Sequence[Step]
-) -> dict[str, Any]:
+def _view(seen: Seen, planned: PlannedStep, step: Step | None, born: Sequence[Step]) -> StepView:
     if step is None:
-        view = {"id": planned.step_id, "tool": planned.tool, "status": "pending", "attempts": 0}
-        return view | {"started_at": None, "ended_at": None}
-    view = {
+        return {
+            "id": planned.step_id,
+            "tool": planned.tool,
+            "status": StepStatus.PENDING.value,
+            "attempts": 0,
+            "started_at": None,
+            "ended_at": None,
+        }
+    view: StepView = {
         "id": step.step_id,
         "tool": planned.tool,
         "status": _status(seen.run, step).value,
@@ -150,7 +158,7 @@ def _done(run: Run, parent: Step, born: Sequence[Step]) -> int:
     return sum(1 for child in born if child.status in _ENDED)
 
 
-def _with_output(view: dict[str, Any], step: Step | None, room: int) -> tuple[dict[str, Any], int]:
+def _with_output(view: StepView, step: Step | None, room: int) -> tuple[StepView, int]:
     """Add the output that a row holds, or its reference, or word that it is left out."""
     if step is None or step.output is None or step.children is not None:
         return view, room  # what a fan-out's row holds is where its children's outputs are
@@ -175,13 +183,13 @@ def _in_order(plan: Sequence[PlannedStep]) -> list[PlannedStep]:
     return ordered
 
 
-def _why(failing: Failing | None) -> dict[str, Any] | None:
+def _why(failing: Failing | None) -> FailureView | None:
     if failing is None:
         return None
     return _said(failing.failure) | {"step": failing.step_id}
 
 
-def _said(failure: Failure) -> dict[str, Any]:
+def _said(failure: Failure) -> FailureView:
     return {"code": failure.code, "message": failure.message}
 
 

@@ -10,6 +10,7 @@ from pydantic.errors import PydanticInvalidForJsonSchema, PydanticUserError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from onward.documents.operating import ToolList, ToolView, WorkflowList, WorkflowView
     from onward.sdk.catalogue import Catalogue
     from onward.sdk.tools import Tool
     from onward.sdk.workflow import Workflow
@@ -17,17 +18,17 @@ if TYPE_CHECKING:
 _DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 
 
-def describe_tools(catalogue: Catalogue) -> dict[str, Any]:
+def describe_tools(catalogue: Catalogue) -> ToolList:
     """Return every tool by name, with the JSON Schemas of what it takes and gives."""
     return {"tools": [_tool(tool) for _, tool in sorted(catalogue.tools.items())]}
 
 
-def describe_workflows(catalogue: Catalogue) -> dict[str, Any]:
+def describe_workflows(catalogue: Catalogue) -> WorkflowList:
     """Return every workflow by name, with the plan that its runs begin with."""
     return {"workflows": [_workflow(flow) for _, flow in sorted(catalogue.workflows.items())]}
 
 
-def _tool(tool: Tool) -> dict[str, Any]:
+def _tool(tool: Tool) -> ToolView:
     policy = tool.policy
     return {
         "name": tool.name,
@@ -48,7 +49,7 @@ def _tool(tool: Tool) -> dict[str, Any]:
     }
 
 
-def _workflow(flow: Workflow) -> dict[str, Any]:
+def _workflow(flow: Workflow) -> WorkflowView:
     last = flow.steps[-1]
     output = _given(last.tool)
     if last.for_each is not None:

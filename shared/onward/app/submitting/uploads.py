@@ -16,6 +16,7 @@ from onward.domain.pointer import pointer
 
 if TYPE_CHECKING:
     from onward.app.service import Service
+    from onward.documents.runs import UploadPlace
     from onward.domain.model import Json
 
 MAX_SIZE: Final = 1024**3
@@ -47,7 +48,7 @@ def _types() -> MimeTypes:
 _TYPES: Final = _types()
 
 
-def place_upload(service: Service, tenant: str, body: Json) -> dict[str, Any]:
+def place_upload(service: Service, tenant: str, body: Json) -> UploadPlace:
     """Return where to PUT the bytes within 15 minutes, the headers to send, and the reference.
 
     With the content's SHA-256 the reference is made of it and of the name: who uploads the same
@@ -59,7 +60,7 @@ def place_upload(service: Service, tenant: str, body: Json) -> dict[str, Any]:
     content_type = _TYPES.guess_type(name)[0] or "application/octet-stream"
     blob = Blob(_ref(service, name, digest), name, size, content_type)
     url, headers = service.blobs(tenant).presign_put(blob, digest)
-    artifact = as_artifact(blob).model_dump(mode="json")
+    artifact: Any = as_artifact(blob).model_dump(mode="json")
     return {"upload_url": url, "headers": headers, "artifact": artifact}
 
 
