@@ -53,7 +53,7 @@ def dice() -> random.Random:
 async def opened(onward: Onward) -> AsyncIterator[ClientConnection]:
     ticket = await asyncio.to_thread(onward.socket_ticket)
     url = f"{ticket['url']}?ticket={ticket['ticket']}"
-    async with connect(url, proxy=None, close_timeout=1) as socket:
+    async with connect(url, proxy=None, open_timeout=PATIENCE, close_timeout=1) as socket:
         yield socket
 
 
