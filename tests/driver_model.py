@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
 from onward.domain.model import MAIN_LANE, RunStatus, StepStatus
 from onward.domain.protocol import Begin, Complete, Decision, Do, Fail, Settle
 
+from infra.driver import DEFINITION
 from tests.builders import NOW, payload
 
 if TYPE_CHECKING:
@@ -19,6 +21,69 @@ if TYPE_CHECKING:
     from onward.domain.protocol import Command
 
     from tests.memory_store import MemoryStore
+
+
+TOO_MANY: Final = "Lambda.TooManyRequestsException"
+
+States = dict[str, dict[str, Any]]
+
+
+def states() -> States:
+    """Return all states of the driver, those of its Map too, as `driver.asl.json` has them."""
+    machine: dict[str, Any] = json.loads(DEFINITION.read_text())
+    return machine["States"] | machine["States"]["Lanes"]["ItemProcessor"]["States"]
+
+
+class Refused(Exception):
+    """A state gave up asking for its function at this time, with this error."""
+
+    def __init__(self, state: str, at: float) -> None:
+        """Say which state and when."""
+        super().__init__(f"{state}: {TOO_MANY}")
+        self.at = at
+
+
+@dataclass(slots=True)
+class Refusals:
+    """Lambda refuses every invocation for some seconds; the template says when it is asked again.
+
+    The window opens with the `first` invocation. `chance` is the part of a pause that full jitter
+    leaves of it (0 to 1).
+    """
+
+    states: States
+    chance: Callable[[], float]
+    first: int = 0
+    seconds: float = 0.0
+    asked: list[str] = field(default_factory=list)
+    until: float = float("-inf")
+    refused: Counter[str] = field(default_factory=Counter)
+
+    def taken(self, state: str, now: float) -> float:
+        """Return when a state's invocation is taken, by its retriers; raises Refused."""
+        self.asked.append(state)
+        if len(self.asked) == self.first:
+            self.until = now + self.seconds
+        retriers = self.states[state].get("Retry", [])
+        fits = [each for each in retriers if {TOO_MANY, "States.ALL"} & {*each["ErrorEquals"]}]
+        tries = 0
+        while now < self.until:
+            self.refused[state] += 1
+            # The first retrier that names the error is the one (States Language: "Retrying").
+            if not fits or tries >= fits[0].get("MaxAttempts", 3):
+                raise Refused(state, now)
+            now += self._pause(fits[0], tries)
+            tries += 1
+        return now
+
+    def _pause(self, retrier: dict[str, Any], tries: int) -> float:
+        """Return the seconds before the next try; the exponent is cut where the cap holds."""
+        grown = retrier.get("IntervalSeconds", 1) * retrier.get("BackoffRate", 2.0) ** min(
+            tries, 64
+        )
+        pause = min(grown, retrier.get("MaxDelaySeconds", grown))
+        full = retrier.get("JitterStrategy", "NONE") == "FULL"
+        return float(pause * self.chance() if full else pause)
 
 
 class At(StrEnum):
