@@ -74,7 +74,7 @@ def plan_faults(
         if each > MAX_INPUT_BYTES:
             faults.append(Fault(f"{pointer}/steps/{index}/input", too_large(each)))
         children += 0 if items is None else len(items)
-        total += each if items is None else len(items) * each + _of_items(step, items)
+        total += each if items is None else len(items) * each + _of_items(step, items, sizes)
     if children > limits.children:
         text = f"at most {limits.children} children of fan-outs (max_children), not {children}"
         faults.append(Fault(f"{pointer}/steps", text))
@@ -100,9 +100,13 @@ def _items(step: PlannedStep, run_input: Json) -> list[Json] | None:
     return found if isinstance(found, list) else []
 
 
-def _of_items(step: PlannedStep, items: list[Json]) -> int:
-    """Return how much the items add to their children's inputs, at most."""
-    return _item_references(step.input) * size(items) if items else 0
+def _of_items(step: PlannedStep, items: list[Json], sizes: Sizes) -> int:
+    """Return how much the items add to their children's inputs, at most.
+
+    A list that hundreds of steps fan out over is measured once, and not at all for none of them.
+    """
+    references = _item_references(step.input) if items else 0
+    return references * sizes.of(step.for_each) if references else 0
 
 
 def _item_references(template: Json) -> int:
