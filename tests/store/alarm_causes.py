@@ -128,7 +128,7 @@ def beat(scene: Scene) -> None:
         "max_running": "200",
     }
     ssm = new_client("ssm")
-    ssm.put_parameter(Name="/patrol", Value="60", Type="String", Overwrite=True)
+    ssm.put_parameter(Name="/patrol", Value="1", Type="String", Overwrite=True)
     cached: list[Any] = [made for made in vars(compose).values() if hasattr(made, "cache_clear")]
     cached += [clients.client, settings]
     with scene.reading("patrol"):
