@@ -142,7 +142,7 @@ def _data_rows(workbook: Workbook, table: TableFacts) -> Iterator[DataRow]:
     """The rows of data, without blank and skipped ones."""
     width = table.right - table.left + 1
     skip = set(table.skip)
-    for row in workbook.rows(workbook.sheet(table.sheet), last=table.bottom):
+    for row in workbook.rows(workbook.sheet(table.sheet), last=table.bottom, formulas=True):
         if row.number < table.top or row.number in skip:
             continue
         values: list[Value] = [None] * width

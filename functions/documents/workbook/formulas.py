@@ -33,12 +33,17 @@ def looks_above(formula: str, column: str, row: int) -> Above:
     columns, or a balance, is data.
     """
     text = formula[:MAX_FORMULA].upper()
+    if "(" not in text and "+" not in text:
+        return ""
+    first = _REFERENCE.search(text)
+    if first is None or first[1] != column:
+        return ""
     references = _REFERENCE.findall(text)
     own = all(
         left == (right or left) == column and int(top) <= int(bottom or top) < row
         for left, top, right, bottom in references
     )
-    if not references or not own or "!" in text:
+    if not own or "!" in text:
         return ""
     plain = _REFERENCE.sub("#", text)
     calls = set(_CALL.findall(plain))

@@ -20,7 +20,7 @@ from documents.workbook.models import (
 )
 from documents.workbook.regions import find_regions
 from documents.workbook.shape import column_type
-from documents.workbook.sheet_rows import Box, column_letters
+from documents.workbook.sheet_rows import MAX_MERGES, Box, column_letters
 from documents.workbook.tables import Table, declared_table, find_tables
 from documents.workbook.workbook import Sheet, Workbook
 
@@ -102,7 +102,7 @@ def _about_rows(sheet: Sheet, workbook: Workbook) -> list[str]:
             f"{formulas} with a stored 0 were read as 0, as other formulas have other results."
         )
     if seen.merges_left_out:
-        notes.append(f"{seen.merges_left_out:,} merged ranges were not looked at.")
+        notes.append(f"Of its merged ranges the first {MAX_MERGES:,} were looked at.")
     return notes
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Final, NamedTuple, NoReturn
 
 from onward.sdk import InvalidInput
@@ -25,7 +26,10 @@ MAX_ELEMENTS: Final = 16 * MAX_COLUMN
 MAX_ROW_TEXT: Final = 8 * 1024 * 1024
 # Elements that are no cells: formatted text, rules, links, and whatever else stands on a sheet.
 MAX_OTHERS: Final = 1_000_000
-MAX_MERGES: Final = 200_000
+# Cells and rows without a value, beside those that have one: a sheet that is formatted to its end
+# has a style for each whole column instead.
+MAX_BLANKS: Final = 1_000_000
+MAX_MERGES: Final = 100_000
 
 _DIGITS: Final = "0123456789"
 
@@ -55,19 +59,22 @@ class Gathered:
     cut: int = 0  # cells with more text than a cell can hold
     zeros: int = 0  # formulas with a stored result of 0
     results: int = 0  # and with any other number
-    merges_left_out: int = 0
+    values: int = 0
+    blanks: int = 0  # cells that have none, and rows without cells
+    merges_left_out: bool = False
 
 
 class SheetRows:
-    """Takes the events of a worksheet's XML and leaves its rows in `done`.
+    """Leaves the rows of a worksheet's XML in `done`; with `formulas`, cells say what theirs give.
 
     Raises:
         InvalidInput: rows out of order, or more in a row than it can hold.
         ValueError, LookupError: the sheet is damaged.
     """
 
-    def __init__(self, sheet: str, decoder: Decoder, gathered: Gathered) -> None:
+    def __init__(self, sheet: str, decoder: Decoder, gathered: Gathered, *, formulas: bool) -> None:
         self.done: deque[Row] = deque()
+        self._looks = formulas
         self._sheet = sheet
         self._decoder = decoder
         self._gathered = gathered
@@ -177,7 +184,19 @@ class SheetRows:
         self._elements = 0
         if self._cells:
             self._gathered.hidden += self._hidden
+            self._gathered.values += len(self._cells)
             self.done.append(Row(self._number, self._cells))
+        else:
+            self._count_blank()
+
+    def _count_blank(self) -> None:
+        seen = self._gathered
+        seen.blanks += 1
+        if seen.blanks > MAX_BLANKS + seen.values + len(self._cells):
+            raise InvalidInput(
+                f"Up to row {self._number} sheet “{self._sheet}” holds more than {MAX_BLANKS:,} "
+                "cells and rows that are formatted and blank. Delete them, and save the workbook."
+            )
 
     def _end_cell(self, cell: dict[str, str]) -> None:
         reference = cell.get("r")
@@ -187,17 +206,20 @@ class SheetRows:
         self._column = column
         kind = cell.get("t", "n")
         style = int(cell.get("s") or 0)
+        stored = self._whole(self._stored)
         if kind == "inlineStr":
             value: Value = self._whole(self._inline) or None
         else:
-            stored = self._whole(self._stored)
             value = self._decoder.value(kind, stored, style, formula=self._formula is not None)
         if value is None:
+            self._count_blank()
             return
         above: Above = ""
         if self._formula is not None:
-            above = self._above(self._formula, column)
-            self._count_result(kind, self._whole(self._stored))
+            above = self._above(self._formula, column) if self._looks else ""
+            if kind == "n" and stored:
+                self._gathered.zeros += stored == "0"
+                self._gathered.results += stored != "0"
         self._cells.append(Cell(column, value, style, above))
 
     def _whole(self, parts: list[str] | None) -> str | None:
@@ -209,11 +231,6 @@ class SheetRows:
             self._gathered.cut += 1
             text = text[:MAX_TEXT]
         return unescaped(text)
-
-    def _count_result(self, kind: str, stored: str | None) -> None:
-        if kind == "n" and stored:
-            self._gathered.zeros += stored == "0"
-            self._gathered.results += stored != "0"
 
     def _place(self, reference: str) -> int:
         """The column of "AB12", counted from 1; a cell of another row has no place in this one."""
@@ -241,7 +258,7 @@ class SheetRows:
 
     def _merge(self, reference: str) -> None:
         if len(self._gathered.merges) >= MAX_MERGES:
-            self._gathered.merges_left_out += 1
+            self._gathered.merges_left_out = True
         else:
             self._gathered.merges.add(box(reference))
 
@@ -270,6 +287,7 @@ def column_number(letters: str) -> int:
     return number
 
 
+@lru_cache(maxsize=MAX_COLUMN)
 def column_letters(number: int) -> str:
     """The letters of a column that is counted from 1."""
     letters = ""

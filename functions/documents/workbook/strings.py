@@ -13,6 +13,7 @@ from documents.office.markup import MAX_DEPTH, UnreadableMarkup, events, no_tick
 from documents.workbook.cells import MAX_TEXT
 
 MAX_HELD: Final = 192 * 1024 * 1024  # bytes of memory
+MAX_EMPTY: Final = 100_000  # a table of shared texts has each only once
 _LEAST_HELD: Final = 64  # what a text costs at least, with its place in the list
 
 _HALVES: Final = range(0xD800, 0xE000)
@@ -30,6 +31,8 @@ def read_strings(source: IO[bytes], tick: Callable[[], None] = no_tick) -> tuple
     for _ in events(source, table, tick):
         if table.too_deep:
             raise UnreadableMarkup("too many open tags")
+        if table.empty > MAX_EMPTY:
+            raise UnreadableMarkup(f"up to text {len(table.strings):,} most shared texts are empty")
         if table.held > MAX_HELD:
             raise InvalidInput(
                 "The workbook holds too many different texts to be kept in memory. "
@@ -54,6 +57,7 @@ class _Table:
         self.strings: list[str] = []
         self.held = 0
         self.cut = 0
+        self.empty = 0
         self._names: dict[str, str] = {}
         self._parts: list[str] = []
         self._into: list[str] | None = None
@@ -94,6 +98,7 @@ class _Table:
             if len(text) > MAX_TEXT:
                 text, self.cut = text[:MAX_TEXT], self.cut + 1
             text = "" if text.isspace() else unescaped(text)
+            self.empty += not text
             self.strings.append(text)
             self.held += max(_LEAST_HELD, getsizeof(text) + 8)
 

@@ -27,6 +27,7 @@ from documents.workbook.sheet_rows import MAX_ROW, Box, Gathered, Row, SheetRows
 from documents.workbook.strings import read_strings, unescaped
 
 ROWS_PER_TICK: Final = 2_000
+MAX_ZEROS: Final = 50_000  # formulas that are looked at for one with another result
 MAX_TABLES: Final = 1_000  # of a sheet; more are found by their looks
 
 
@@ -95,8 +96,10 @@ class Workbook:
         """Whether cells of this style are shown as percentages."""
         return self._formats.is_percent(style)
 
-    def rows(self, sheet: Sheet, last: int = MAX_ROW) -> Iterator[Row]:
+    def rows(self, sheet: Sheet, last: int = MAX_ROW, *, formulas: bool = False) -> Iterator[Row]:
         """The rows that hold anything, in ascending order, up to row `last`.
+
+        With `formulas`, cells say whether theirs give figures of the cells above.
 
         Raises:
             InvalidInput: the sheet is damaged, its rows are out of order, or hold too much.
@@ -104,19 +107,27 @@ class Workbook:
         if not self._probed:
             self._probed = True
             self._decoder.doubts_zeros = not self._has_results()
-        yield from self._stream(sheet, last)
+        yield from self._stream(sheet, last, formulas=formulas)
 
     def _has_results(self) -> bool:
-        """Whether any formula was calculated to another number than 0: then all were."""
+        """Whether any formula was calculated to another number than 0: then all were.
+
+        Of a workbook that begins with very many zeros none is believed.
+        """
+        zeros = 0
         for sheet in self.sheets:
             probe = Sheet(sheet.name, sheet.part, sheet.hidden, [])
-            if sheet.part and any(probe.gathered.results for _ in self._stream(probe, MAX_ROW)):
-                return True
+            for _ in self._stream(probe, MAX_ROW) if sheet.part else ():
+                if probe.gathered.results:
+                    return True
+                if zeros + probe.gathered.zeros > MAX_ZEROS:
+                    return False
+            zeros += probe.gathered.zeros
         return False
 
-    def _stream(self, sheet: Sheet, last: int) -> Iterator[Row]:
+    def _stream(self, sheet: Sheet, last: int, *, formulas: bool = False) -> Iterator[Row]:
         sheet.gathered = gathered = Gathered()
-        reading = SheetRows(sheet.name, self._decoder, gathered)
+        reading = SheetRows(sheet.name, self._decoder, gathered, formulas=formulas)
         count = 0
         with _readable(f"The sheet “{sheet.name}”"), self._package.open(sheet.part) as source:
             for _ in events(source, reading, self._tick):
@@ -128,6 +139,10 @@ class Workbook:
                     if count % ROWS_PER_TICK == 0:
                         self._tick()
                     yield row
+                    if row.number == last:
+                        return
+                if gathered.merges_left_out:
+                    return  # they follow all rows
 
     def _read_formats(self, contents: Contents) -> NumberFormats:
         if contents.styles not in self._package:
