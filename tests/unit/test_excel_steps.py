@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,8 @@ from onward.domain.template import references, resolve
 from onward.sdk import Artifact, InvalidInput, Model, StepError
 from onward.sdk.catalogue import load_catalogue
 from onward.sdk.testing import MemoryArtifacts, context
+from openpyxl import load_workbook
+from openpyxl.utils.cell import range_boundaries
 
 from tests.unit.workbooks import inspected, rewritten, workbook
 
@@ -240,3 +243,24 @@ def test_turnout() -> None:
     virginia = sums(summary, "Virginia")
     assert (2544563, 3297513, 1452680) == tuple(virginia[f"{y} votes"] for y in (2023, 2021, 2011))
     assert 5639.4 == virginia["age_median_estimate_18to22"]
+
+
+@shared_data
+@pytest.mark.parametrize("name", ["datasets", "deaths", "clippy", "off-year-turnout-2023"])
+def test_every_sum_is_what_another_reader_adds_up(name: str) -> None:
+    """All columns of numbers, by openpyxl and decimal arithmetic, from the cells of the ranges."""
+    path = SHARED / f"{name}.xlsx"
+    book = load_workbook(path, data_only=True)
+    compared = 0
+
+    for sheet in Run().summary(path)["sheets"]:
+        for table in sheet["tables"]:
+            left, top, right, bottom = range_boundaries(table["range"])
+            columns = book[sheet["name"]].iter_cols(left, right, top + 1, bottom, values_only=True)
+            for column, cells in zip(table["columns"], columns, strict=True):
+                numbers = [Decimal(repr(cell)) for cell in cells if type(cell) in (int, float)]
+                if column["type"] in ("integer", "number"):
+                    compared += 1
+                    assert float(sum(numbers)) == column["sum"]
+
+    assert compared
