@@ -10,6 +10,7 @@ from onward.aws.run_reader import RunReader
 from onward.aws.run_store import RunStore
 from onward.domain.errors import InvalidRequest
 from onward.domain.model import Payload, RunStatus, StepStatus
+from onward.domain.protocol import Verdict
 
 from tests.store import scripted_tools as tools
 from tests.store.driver import Driver
@@ -32,7 +33,7 @@ def doubtful(store: RunStore, reader: RunReader, blobs: Any, time: Any) -> Itera
 
 
 def answer(service: Service, result: Any) -> None:
-    resolve_step(service, ADA, RUN_ID, "pay", {"outcome": "applied", "result": result})
+    resolve_step(service, ADA, RUN_ID, "pay", Verdict.APPLIED, {"result": result})
 
 
 def test_an_operators_result_is_what_its_tool_declares(doubtful: Journey, service: Service) -> None:
@@ -54,7 +55,7 @@ def test_an_applied_write_is_taken_with_the_receipt_that_was_put_down(
 ) -> None:
     """Nobody has to say again what its receiver said."""
     doubtful.store.keep_receipt(RUN_ID, "pay", 1, Payload('{"value":"B-7"}'))
-    resolve_step(service, ADA, RUN_ID, "pay", {"outcome": "applied"})
+    resolve_step(service, ADA, RUN_ID, "pay", Verdict.APPLIED, {})
     assert '{"value":"B-7"}' == output(doubtful)
 
 
@@ -69,7 +70,7 @@ def test_a_receipt_that_comes_while_an_operator_answers_is_taken_too(
         return float(time.clock())
 
     service.drive.clock = arrives  # the time of the commit is the first that is asked for
-    resolve_step(service, ADA, RUN_ID, "pay", {"outcome": "applied"})
+    resolve_step(service, ADA, RUN_ID, "pay", Verdict.APPLIED, {})
     assert '{"value":"B-7"}' == output(doubtful)
 
 
@@ -93,7 +94,7 @@ def test_a_receipt_that_comes_while_a_result_is_given_by_hand_is_not_overwritten
 def test_without_a_receipt_a_result_has_to_be_given(doubtful: Journey, service: Service) -> None:
     """Nothing is what the tool declares only if the tool says so."""
     with pytest.raises(InvalidRequest):
-        resolve_step(service, ADA, RUN_ID, "pay", {"outcome": "applied"})
+        resolve_step(service, ADA, RUN_ID, "pay", Verdict.APPLIED, {})
     assert RunStatus.NEEDS_RECONCILIATION is doubtful.run.status
 
 

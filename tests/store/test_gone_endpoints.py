@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from onward.app.delivering.endpoints import delete_endpoint, put_endpoint
+from onward.app.delivering.endpoints import asked_for, delete_endpoint, put_endpoint
 from onward.app.delivering.wake_notify import wake_up
 from onward.app.patrol.follow_up import FollowUp
 from onward.domain.delivery import SyncStatus
@@ -75,7 +75,10 @@ def test_a_run_that_ends_while_it_is_disabled_is_dead_too(here: World, hook: Sub
     assert [] == woken(here)
     look(here)
 
-    put_endpoint(here.service.registrar, "acme", "billing", {"url": hook.url})
+    put_endpoint(
+        here.service.registrar,
+        asked_for(here.service.registrar, "acme", "billing", {"url": hook.url}),
+    )
 
     (wake,) = woken(here)
     assert here.deliver() is None
@@ -91,7 +94,10 @@ def test_putting_it_again_goes_on_from_where_it_was(
         look(gone)
     gone.time.now += 5
 
-    put_endpoint(gone.service.registrar, "acme", "billing", {"url": hook.url})
+    put_endpoint(
+        gone.service.registrar,
+        asked_for(gone.service.registrar, "acme", "billing", {"url": hook.url}),
+    )
 
     assert "enabled" == gone.endpoint().status
     assert [] == list(gone.downstream.dead().letters())
@@ -119,7 +125,10 @@ def test_an_old_address_does_not_disable_the_new_one(here: World, hook: Subscrib
     here.finish()
 
     def moved(_number: int, _event: dict[str, Any]) -> Told:
-        put_endpoint(here.service.registrar, "acme", "billing", {"url": hook.url})
+        put_endpoint(
+            here.service.registrar,
+            asked_for(here.service.registrar, "acme", "billing", {"url": hook.url}),
+        )
         return Told(410)
 
     hook.answer = moved
@@ -167,3 +176,8 @@ def test_an_operator_sees_that_it_is_disabled(gone: World) -> None:
         body["enabled"],
         body["disabled_because"],
     )
+
+
+def subscribe(world: World, hook: Subscriber) -> None:
+    registrar = world.service.registrar
+    put_endpoint(registrar, asked_for(registrar, "acme", "billing", {"url": hook.url}))

@@ -9,7 +9,7 @@ from onward.app.operating.answer_run import resolve_step, resume_run
 from onward.app.service import Service
 from onward.domain.limits import MAX_STALLS
 from onward.domain.model import Failure, RunStatus
-from onward.domain.protocol import Begin, Complete, Fail, Restart
+from onward.domain.protocol import Begin, Complete, Fail, Restart, Verdict
 
 from tests import faults
 from tests.store.caller import Caller
@@ -61,7 +61,7 @@ def test_a_failed_run_is_listed_until_its_question_is_answered(
     assert rows == acme.get("/runs", status="failed").body["runs"]
 
     time.now += 5_000
-    resolve_step(service, ADA, run_id(1), "pay", {"outcome": "not_applied"})
+    resolve_step(service, ADA, run_id(1), "pay", Verdict.NOT_APPLIED, {})
 
     assert [[]] == pages(acme, **ASKED)
     assert RunStatus.FAILED is made.run.status

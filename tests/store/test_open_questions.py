@@ -11,7 +11,7 @@ from onward.app.reading.read_run import read_run
 from onward.app.service import Service
 from onward.domain.errors import NotWaiting
 from onward.domain.model import Failure, Payload, RunStatus, StepStatus
-from onward.domain.protocol import Begin, Fail
+from onward.domain.protocol import Begin, Fail, Verdict
 from onward.metrics import Metric, embedded, forget
 
 from tests.store import scripted_tools as tools
@@ -53,7 +53,7 @@ def rounds(service: Service, time: Time, dynamodb: Any) -> Round:
 
 
 def resolve(service: Service, body: dict[str, Any]) -> None:
-    resolve_step(service, ADA, RUN_ID, "pay", body)
+    resolve_step(service, ADA, RUN_ID, "pay", Verdict(body["outcome"]), body)
 
 
 def shown(service: Service) -> dict[str, Any]:

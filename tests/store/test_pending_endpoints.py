@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from onward.app.delivering.deliver import Sender
-from onward.app.delivering.endpoints import put_endpoint
+from onward.app.delivering.endpoints import asked_for, put_endpoint
 from onward.app.delivering.prove_endpoint import GIVE_UP, prove_endpoint
 from onward.app.service import Service
 from onward.aws.endpoints import ASK_AGAIN
@@ -57,7 +57,9 @@ def _silent(*_args: object, **_how: object) -> Reply:
 
 
 def put(service: Service, url: str) -> dict[str, Any]:
-    found, _ = put_endpoint(service.registrar, "acme", "billing", {"url": url})
+    found, _ = put_endpoint(
+        service.registrar, asked_for(service.registrar, "acme", "billing", {"url": url})
+    )
     return found
 
 

@@ -11,8 +11,10 @@ from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, Response
 from onward.app.live.run_tickets import redeem_run_ticket
 from onward.aws.tenants import Holder
 from onward.domain.errors import MethodNotAllowed, NotFound, OnwardError, RouteNotFound
+from onward.http.descriptions import ALL
 from onward.http.event_stream import outlasting, wants_stream
 from onward.http.problems import Answer, defect, known, problem
+from onward.http.queries import NoQuery
 from onward.http.requests import Request
 from onward.http.routes import OPEN, ROUTES, TICKETED
 
@@ -65,6 +67,8 @@ class Api:
             request = Request.of(self._resolver.current_event.raw_event)
             try:
                 holder = self._admitted(rule, request, path)
+                if ALL[route.__name__].query is NoQuery:
+                    request.asked(NoQuery)  # one that has a query reads it by itself
                 answer = route(self._service, holder, request, **path)
             except Exception as error:  # noqa: BLE001 - here the outside ends
                 failed = self._failed(error, path.get("run_id"))

@@ -1,42 +1,49 @@
-"""The bodies that the API takes, as its description shows them.
+"""The bodies that the API takes.
 
-They describe; `run_request`, `uploads` and `run_tickets` check, for they name every fault of a body
-by its pointer. The contract tests hold the two together.
+One description of each: requests are checked by it, and the OpenAPI document is made of it.
 """
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, ConfigDict, Field, PlainValidator, Strict
 
-from onward.app.submitting.run_request import (
-    MAX_DEADLINE,
-    MAX_LABEL,
-    MAX_LABELS,
-    MAX_RETRIES,
-    MAX_TOKENS,
-)
-from onward.app.submitting.uploads import MAX_SIZE
+from onward.app.delivering.endpoints import EVENT_FILTER, MAX_FILTERS
+from onward.app.submitting import uploads
 from onward.aws.audit import MAX_COMMENT
+from onward.documents.schema import Described
 from onward.domain.limits import MAX_STEP_TIMEOUT, MAX_STEPS
 from onward.domain.protocol import Verdict
+from onward.http.checks import Body, Says
 
-Label = Annotated[str, Field(max_length=MAX_LABEL)]
-LabelName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._/-]{0,62}$")]
+MAX_DEADLINE: Final = 365 * 86_400
+"""Seconds; a Standard execution lives a year."""
+
+MAX_TOKENS: Final = 10**12
+MAX_RETRIES: Final = 10_000
+MAX_LABELS: Final = 20
+MAX_LABEL: Final = 256
+
+_NAME: Final = "[A-Za-z0-9][A-Za-z0-9._/-]{0,62}"
+
+LabelName = Annotated[str, Field(pattern=f"^{_NAME}$"), Says(f"a label matches {_NAME}")]
+Label = Annotated[
+    str, Field(max_length=MAX_LABEL), Says(f"a label is text of at most {MAX_LABEL} characters")
+]
+Comment = Annotated[str, Field(max_length=MAX_COMMENT, description="For the audit log.")]
 
 
-class Body(BaseModel):
-    """An object without unknown members."""
-
-    model_config = ConfigDict(extra="forbid")
+def _as_it_is(value: Any) -> Any:
+    """Leave a value to those who know the tools and workflows; only describe it here."""
+    return value
 
 
 class Budget(Body):
     """What all steps of a run may use together."""
 
-    tokens: int | None = Field(default=None, ge=0, le=MAX_TOKENS)
-    retries: int | None = Field(default=None, ge=0, le=MAX_RETRIES)
+    tokens: Annotated[int, Strict()] | None = Field(default=None, ge=0, le=MAX_TOKENS)
+    retries: Annotated[int, Strict()] | None = Field(default=None, ge=0, le=MAX_RETRIES)
 
 
 class Reference(Body):
@@ -55,7 +62,7 @@ class PlanStep(Body):
         description='Values, and {"$ref": "input.x"} in place of some; {"$literal": value} is the '
         "value as it is, where it holds such members itself.",
     )
-    after: list[str] = []
+    after: list[str] = Field(default=[])
     for_each: Reference | None = Field(default=None, description="Once for each item of a list.")
     optional: bool = False
     timeout: int = Field(default=60, ge=1, le=MAX_STEP_TIMEOUT, description="Seconds.")
@@ -67,38 +74,75 @@ class Plan(Body):
     steps: list[PlanStep] = Field(min_length=1, max_length=MAX_STEPS)
 
 
-class _Run(Body):
-    input: Any = {}
-    deadline_seconds: float | None = Field(default=None, gt=0, le=MAX_DEADLINE)
-    labels: dict[LabelName, Label] | None = Field(
-        default=None, json_schema_extra={"maxProperties": MAX_LABELS}
+class RunBody(Body):
+    """A run of a workflow that is deployed, or of a plan that comes with it."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "oneOf": [
+                {
+                    "required": ["workflow"],
+                    "properties": {"workflow": {"type": "string"}, "plan": {"type": "null"}},
+                },
+                {
+                    "required": ["plan"],
+                    "properties": {"plan": {"type": "object"}, "workflow": {"type": "null"}},
+                },
+            ]
+        }
     )
-    budget: Budget | None = None
 
-
-class WorkflowRun(_Run):
-    """A run of a workflow that is deployed."""
-
-    workflow: str = Field(examples=["excel-report"])
-    plan: None = None
-
-
-class PlanRun(_Run):
-    """A run of a plan that comes with it."""
-
-    workflow: None = None
-    plan: Plan
+    workflow: Annotated[Any, PlainValidator(_as_it_is, json_schema_input_type=str | None)] = Field(
+        default=None, examples=["excel-report"]
+    )
+    plan: Annotated[Any, PlainValidator(_as_it_is, json_schema_input_type=Plan | None)] = None
+    input: Any = Field(default={})
+    deadline_seconds: (
+        Annotated[
+            float,
+            Strict(),
+            Field(gt=0, le=MAX_DEADLINE),
+            Says(
+                f"deadline_seconds is more than 0, at most {MAX_DEADLINE}",
+                kind="deadline_seconds is a number",
+            ),
+        ]
+        | None
+    ) = None
+    labels: (
+        Annotated[
+            dict[LabelName, Label],
+            Field(max_length=MAX_LABELS),
+            Says(f"labels is an object of at most {MAX_LABELS} members"),
+        ]
+        | None
+    ) = None
+    budget: Annotated[Budget, Says('budget is an object of "tokens" and "retries"')] | None = None
 
 
 class Upload(Body):
     """A file to come. With `sha256`, the same file has the same reference each time."""
 
-    name: str = Field(min_length=1, description="A file name of at most 255 bytes.")
-    size: int = Field(ge=0, le=MAX_SIZE, description="Bytes.")
-    sha256: str | None = Field(default=None, pattern="^[0-9a-f]{64}$")
-
-
-_COMMENT: Any = Field(default="", max_length=MAX_COMMENT, description="For the audit log.")
+    name: Annotated[
+        str,
+        Field(min_length=1, description="A file name of at most 255 bytes."),
+        AfterValidator(uploads.file_name),
+        Says(f"name is a file name of at most {uploads.MAX_NAME} bytes"),
+    ]
+    size: Annotated[
+        int,
+        Strict(),
+        Field(ge=0, le=uploads.MAX_SIZE, description="Bytes."),
+        Says(f"size is a number of bytes from 0 to {uploads.MAX_SIZE}"),
+    ]
+    sha256: (
+        Annotated[
+            str,
+            Field(pattern="^[0-9a-f]{64}$"),
+            Says("sha256 is 64 hexadecimal digits in lower case"),
+        ]
+        | None
+    ) = None
 
 
 class Resolution(Body):
@@ -109,13 +153,13 @@ class Resolution(Body):
         default=None,
         description="Its tool's output where it was applied; without it, the receipt, if there.",
     )
-    comment: str = _COMMENT
+    comment: Comment = ""
 
 
 class Remark(Body):
     """What an operator says to what they do; it is kept in the audit log."""
 
-    comment: str = _COMMENT
+    comment: Comment = ""
 
 
 class SocketTicketWish(Body):
@@ -127,5 +171,30 @@ class SocketTicketWish(Body):
 class TicketWish(Body):
     """A ticket for one run's events."""
 
-    use: Literal["sse"]
-    run_id: str
+    use: Annotated[Literal["sse"], Says('use is "sse" or "ws"')]
+    run_id: Annotated[str, Says("run_id is the id of a run")]
+
+
+class EndpointWish(Body):
+    """Where events go, and which: `run.*` unless it says otherwise."""
+
+    url: Annotated[
+        str,
+        Says("url is text"),
+        Described(pattern=r"^https://[a-z0-9-]+\.[a-z]{2,8}(/[a-z0-9]*)?$", maxLength=200),
+    ]
+    event_types: Annotated[
+        list[
+            Annotated[
+                str,
+                Field(pattern=f"^({EVENT_FILTER})$"),
+                Says("a type or a beginning: step.failed, run.* or *"),
+            ]
+        ],
+        Field(min_length=1, max_length=MAX_FILTERS, examples=[["run.*", "step.failed"]]),
+        Says(f"a list of 1 to {MAX_FILTERS} filters"),
+    ] = Field(default=["run.*"])
+    status_url: Annotated[str, Says("status_url is text")] | None = Field(
+        default=None,
+        description='Answers `?run_id=` with `{"sequence": n}`, the last event it has of the run.',
+    )

@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any, Final, get_args
 from pydantic import TypeAdapter
 
 from onward.documents.runs import Problem
+from onward.http.descriptions import ALL
 from onward.http.event_stream import EVENT_STREAM
-from onward.http.operations import OPERATIONS, RUN_ID, Operation, Success
-from onward.http.operations_access import ACCESS_OPERATIONS
-from onward.http.operations_delivery import DELIVERY_OPERATIONS
+from onward.http.operations import RUN_ID, Operation, Success
 from onward.http.problems import PROBLEM_JSON, TITLES
 from onward.http.routes import OPEN, ROUTES, TICKETED
 
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
 _JSON: Final = "application/json"
 _REFERENCE: Final = "#/components/schemas/{model}"
 _KEY, _TICKET = "key", "ticket"
-_ALL: Final = OPERATIONS | DELIVERY_OPERATIONS | ACCESS_OPERATIONS
 _ANY_TIME: Final = (429, 500, 503)
 """What any call may answer; 429 is the gateway's and in its own words."""
 
@@ -43,7 +41,7 @@ def openapi() -> dict[str, Any]:
     paths: dict[str, dict[str, Any]] = {}
     for method, rule, route in ROUTES:
         path = re.sub(r"<(\w+)>", r"{\1}", rule)
-        described = _described(rule, _ALL[route.__name__])
+        described = _described(rule, ALL[route.__name__])
         summary = (route.__doc__ or "").split("\n", 1)[0]
         named = {"operationId": route.__name__, "summary": summary}
         paths.setdefault(path, {})[method.lower()] = named | described
@@ -74,7 +72,7 @@ def _described(rule: str, operation: Operation) -> dict[str, Any]:
     names = re.findall(r"<(\w+)>", rule)
     problems = {*operation.problems, *_ANY_TIME} | (set() if rule in OPEN else {401})
     described: dict[str, Any] = {
-        "parameters": [_in_path(name) for name in names] + list(operation.parameters),
+        "parameters": [_in_path(name) for name in names] + _parameters(operation),
         "responses": {str(status): _success(s) for status, s in operation.answers.items()}
         | {str(status): _problem(status) for status in sorted(problems)},
         "security": [],
@@ -94,6 +92,24 @@ def _in_path(name: str) -> dict[str, Any]:
         "schema": {"type": "string", "pattern": "^[A-Za-z0-9_-]+$"},
         "example": _PATHS[name],
     }
+
+
+def _parameters(operation: Operation) -> list[dict[str, Any]]:
+    """Return the query string's parameters as its document has them, and the headers."""
+    members = operation.query.model_json_schema().get("properties", {})
+    return [_in_query(name, member) for name, member in members.items() if name != _TICKET] + list(
+        operation.headers
+    )
+
+
+def _in_query(name: str, member: dict[str, Any]) -> dict[str, Any]:
+    either = [each for each in member.pop("anyOf", ()) if each != {"type": "null"}]
+    schema = (either[0] if either else {}) | member
+    text = schema.pop("description", "")
+    schema = {key: value for key, value in schema.items() if key != "title"}
+    if schema.get("default", "") is None:
+        del schema["default"]
+    return {"name": name, "in": "query", "description": text, "schema": schema}
 
 
 def _body(operation: Operation) -> dict[str, Any]:
@@ -153,7 +169,7 @@ def _schemas() -> dict[str, Any]:
 
 def _documents() -> Iterator[Any]:
     yield Problem
-    for operation in _ALL.values():
+    for operation in ALL.values():
         yield from operation.bodies
         for success in operation.answers.values():
             for document in filter(None, (success.document, success.frame)):

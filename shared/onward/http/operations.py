@@ -5,19 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from onward.app.reading.list_runs import MAX_NAME, MAX_RUNS
-from onward.app.reading.recovery_stats import MAX_DAYS
-from onward.app.reading.replay_events import MAX_EVENTS, MAX_WAIT
 from onward.app.submitting.submit_once import MAX_KEY
 from onward.documents import operating, runs
-from onward.domain.model import RunStatus
 from onward.domain.trace import MAX_STATE
-from onward.http import bodies
-from onward.http.overview import DEFAULT_RUNS
-from onward.http.routes import DEFAULT_LIMIT, MAX_SEQ
+from onward.http import bodies, queries
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
+
+    from onward.http.checks import Query
 
 RUN_ID: Final = "run_019ad0f0a0007000800000000000abcd"
 
@@ -55,18 +51,15 @@ class Success:
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """Parameters beside those in the path, the bodies taken, and the answers."""
+    """What a call takes beside its path, and what it answers."""
 
     answers: dict[int, Success]
     problems: tuple[int, ...] = ()
-    parameters: tuple[dict[str, Any], ...] = ()
+    query: type[Query] = queries.NoQuery
+    headers: tuple[dict[str, Any], ...] = ()
     bodies: tuple[type[BaseModel], ...] = ()
     examples: dict[str, Any] = field(default_factory=dict)
     needs_body: bool = True
-
-
-def _query(name: str, text: str, **schema: Any) -> dict[str, Any]:
-    return {"name": name, "in": "query", "description": text, "schema": schema}
 
 
 def _header(name: str, text: str, **schema: Any) -> dict[str, Any]:
@@ -93,36 +86,13 @@ OPERATIONS: Final[dict[str, Operation]] = {
                 },
             )
         },
+        query=queries.RunsQuery,
         problems=(422,),
-        parameters=(
-            _query(
-                "status",
-                "Only runs that stand so. `needs_reconciliation`: all that wait for a person, also "
-                "those that failed with a question open, or go on beside it.",
-                type="string",
-                enum=list(RunStatus),
-            ),
-            _query("workflow", "Only runs of it.", type="string", minLength=1, maxLength=MAX_NAME),
-            _query(
-                "limit",
-                "Runs a page.",
-                type="integer",
-                minimum=1,
-                maximum=MAX_RUNS,
-                default=DEFAULT_RUNS,
-            ),
-            _query(
-                "page_token",
-                "`next_page_token` of a page with the same filters.",
-                type="string",
-                pattern="^[A-Za-z0-9_-]{60,300}$",
-            ),
-        ),
     ),
     "post_run": Operation(
         {202: Success("The run, accepted.", runs.Snapshot, _LOCATION | _ETAG)},
         problems=(400, 403, 409, 413, 422),
-        parameters=(
+        headers=(
             _header(
                 "Idempotency-Key",
                 "The same key and body name the same run for a day.",
@@ -141,7 +111,7 @@ OPERATIONS: Final[dict[str, Operation]] = {
                 "tracestate", f"Its vendors' state, {MAX_STATE} characters of it.", type="string"
             ),
         ),
-        bodies=(bodies.WorkflowRun, bodies.PlanRun),
+        bodies=(bodies.RunBody,),
         examples={
             "workflow": {"workflow": "excel-report", "input": {"file": _ARTIFACT}},
             "plan": {
@@ -156,12 +126,9 @@ OPERATIONS: Final[dict[str, Operation]] = {
             200: Success("The run as it stands.", runs.Snapshot, _ETAG),
             304: Success("The caller has this state.", headers=_ETAG),
         },
+        query=queries.RunQuery,
         problems=(404, 422),
-        parameters=(
-            _query("children", "List the steps of fan-outs too.", type="boolean", default=False),
-            _query("verify", "Ask the endpoints.", type="boolean", default=False),
-            _header("If-None-Match", "ETags that the caller has.", type="string"),
-        ),
+        headers=(_header("If-None-Match", "ETags that the caller has.", type="string"),),
     ),
     "get_events": Operation(
         {
@@ -175,24 +142,9 @@ OPERATIONS: Final[dict[str, Operation]] = {
             ),
             204: Success("Stream only: the run has ended and the caller has all of it."),
         },
+        query=queries.EventsQuery,
         problems=(404, 410, 422),
-        parameters=(
-            _query("after", "Events after this one.", type="integer", minimum=0, maximum=MAX_SEQ),
-            _query(
-                "limit",
-                "Events a page.",
-                type="integer",
-                minimum=1,
-                maximum=MAX_EVENTS,
-                default=DEFAULT_LIMIT,
-            ),
-            _query(
-                "wait",
-                "Seconds to hold the request for the first event: 0, for a stream 20 by itself.",
-                type="number",
-                minimum=0,
-                maximum=MAX_WAIT,
-            ),
+        headers=(
             _header(
                 "Last-Event-ID",
                 "Goes over `after`.",
@@ -222,10 +174,8 @@ OPERATIONS: Final[dict[str, Operation]] = {
     ),
     "get_recovery": Operation(
         {200: Success("Incidents.", operating.RecoveryStats)},
+        query=queries.RecoveryQuery,
         problems=(422,),
-        parameters=(
-            _query("days", "Days back.", type="integer", minimum=1, maximum=MAX_DAYS, default=7),
-        ),
     ),
     "post_upload": Operation(
         {201: Success("A place for the bytes.", runs.UploadPlace)},

@@ -4,25 +4,25 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from onward.app.reading.list_runs import MAX_RUNS, list_runs
+from onward.app.reading.list_runs import list_runs
 from onward.app.submitting.describe_catalogue import describe_tools, describe_workflows
 from onward.http.problems import Answer
+from onward.http.queries import RunsQuery
 
 if TYPE_CHECKING:
     from onward.app.service import Service
     from onward.aws.tenants import Holder
     from onward.http.requests import Request
 
-DEFAULT_RUNS: Final = 50
-
 _KEPT: Final = {"Cache-Control": "max-age=300"}
 
 
 def get_runs(service: Service, holder: Holder, request: Request) -> Answer:
     """Answer a page of the tenant's runs, newest first."""
-    limit = request.whole("limit", DEFAULT_RUNS, 1, MAX_RUNS)
-    token = request.query.get("page_token")
-    return Answer(200, list_runs(service, holder.tenant, request.query, limit, token))
+    query = request.asked(RunsQuery)
+    wanted = query.model_dump(include={"status", "workflow"}, exclude_none=True)
+    page = list_runs(service, holder.tenant, wanted, query.limit, query.page_token)
+    return Answer(200, page)
 
 
 def get_workflows(service: Service, holder: Holder, request: Request) -> Answer:  # noqa: ARG001 - routes are called alike

@@ -6,14 +6,15 @@ import base64
 import binascii
 import json
 import math
-import re
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
-from onward.domain.errors import BodyTooLarge, Fault, InvalidRequest, RequestError
+from onward.domain.errors import BodyTooLarge, RequestError
 from onward.domain.limits import MAX_BODY_BYTES
 from onward.domain.trace import Trace, read_trace
+from onward.http.bodies import Remark
+from onward.http.checks import M, checked, checked_query
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,9 +23,6 @@ if TYPE_CHECKING:
 
 MAX_DEPTH: Final = 64
 """Levels of nesting; the code that walks plans and inputs is recursive."""
-
-_LONGEST_NUMBER: Final = 10
-_NUMBER: Final = re.compile(r"[0-9]{1,20}(\.[0-9]{1,30})?([eE][+-]?[0-9]{1,3})?", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,28 +72,13 @@ class Request:
         """Return the caller's trace; None without one, also where its header is malformed."""
         return read_trace(self.headers.get("traceparent"), self.headers.get("tracestate"))
 
-    def said(self) -> Json:
-        """Return the JSON body of a call that needs none, an empty object without one."""
-        return self.body() if self.text else {}
+    def asked(self, model: type[M]) -> M:
+        """Return the query string's parameters; raises InvalidRequest naming every fault."""
+        return checked_query(model, self.query)
 
-    def whole(self, name: str, default: int, least: int, most: int) -> int:
-        """Return a query parameter that is a whole number; raises InvalidRequest."""
-        return whole(self.query.get(name, str(default)), name, least, most)
-
-    def number(self, name: str, default: float, most: float) -> float:
-        """Return a query parameter that is a number from 0; raises InvalidRequest."""
-        text = self.query.get(name, f"{default:g}")
-        value = float(text) if _NUMBER.fullmatch(text) else math.nan
-        if not 0 <= value <= most:
-            _wrong(name, f"{name} is a number from 0 to {most:g}")
-        return value
-
-    def flag(self, name: str) -> bool:
-        """Return a query parameter that is true or false, its default; raises InvalidRequest."""
-        text = self.query.get(name, "false")
-        if text not in {"true", "false"}:
-            _wrong(name, f"{name} is true or false")
-        return text == "true"
+    def remark(self) -> str:
+        """Return the comment of a call whose body may have nothing else, or be absent."""
+        return checked(Remark, self.body() if self.text else {}).comment
 
     def _bytes(self) -> bytes:
         if not self.base64:
@@ -104,18 +87,6 @@ class Request:
             return base64.b64decode(self.text, validate=True)
         except (binascii.Error, ValueError) as error:
             raise RequestError("the body is marked as base64 and is not") from error
-
-
-def whole(text: str, name: str, least: int, most: int) -> int:
-    """Return a whole number in plain digits; raises InvalidRequest naming the parameter."""
-    plain = text.isascii() and text.isdigit() and len(text) <= _LONGEST_NUMBER
-    if not plain or not least <= int(text) <= most:
-        _wrong(name, f"{name} is a whole number from {least} to {most}")
-    return int(text)
-
-
-def _wrong(name: str, message: str) -> NoReturn:
-    raise InvalidRequest(message, (Fault(f"/{name}", message),))
 
 
 def _check(value: Json) -> None:

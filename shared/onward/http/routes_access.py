@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from onward.app.access.keys import OPERATING, authorise
-from onward.app.operating.audit import MAX_ENTRIES, checked_comment, list_audit
+from onward.app.operating.audit import list_audit
 from onward.app.operating.revoke_key import list_keys, revoke_key
 from onward.http.problems import Answer
+from onward.http.queries import AuditQuery, RevokeQuery
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -15,8 +16,6 @@ if TYPE_CHECKING:
     from onward.app.service import Service
     from onward.aws.tenants import Holder
     from onward.http.requests import Request
-
-DEFAULT_ENTRIES: Final = 50
 
 
 def get_keys(service: Service, holder: Holder, request: Request) -> Answer:  # noqa: ARG001 - routes are called alike
@@ -28,17 +27,17 @@ def get_keys(service: Service, holder: Holder, request: Request) -> Answer:  # n
 def delete_key(service: Service, holder: Holder, request: Request, key_id: str) -> Answer:
     """Revoke a key: it opens nothing any more, and its sockets are closed."""
     authorise(holder, OPERATING)
-    comment = checked_comment(request.query.get("comment", ""))
-    revoke_key(service, holder, key_id, comment, last=request.flag("last"))
+    query = request.asked(RevokeQuery)
+    revoke_key(service, holder, key_id, query.comment, last=query.last)
     return Answer(204)
 
 
 def get_audit(service: Service, holder: Holder, request: Request) -> Answer:
     """Answer what the tenant's operators did, newest first."""
     authorise(holder, OPERATING)
-    limit = request.whole("limit", DEFAULT_ENTRIES, 1, MAX_ENTRIES)
-    since, token = request.query.get("since"), request.query.get("page_token")
-    return Answer(200, list_audit(service, holder.tenant, limit, since, token))
+    query = request.asked(AuditQuery)
+    page = list_audit(service, holder.tenant, query.limit, query.since, query.page_token)
+    return Answer(200, page)
 
 
 ACCESS_ROUTES: Final[tuple[tuple[str, str, Callable[..., Answer]], ...]] = (

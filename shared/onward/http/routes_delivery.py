@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Final
 from onward.app.access.keys import OPERATING, authorise
 from onward.app.delivering import endpoints
 from onward.app.delivering.redrive import dead_deliveries, deliveries_of, redrive
-from onward.app.operating.audit import audited, comment_in
+from onward.app.operating.audit import audited
 from onward.app.reading.read_run import find_run
-from onward.domain.errors import Fault, InvalidRequest
+from onward.http.bodies import EndpointWish
+from onward.http.checks import checked_with
 from onward.http.problems import Answer
+from onward.http.queries import DeliveriesQuery
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,8 +23,6 @@ if TYPE_CHECKING:
     from onward.aws.tenants import Holder
     from onward.http.requests import Request
 
-STATES: Final = ("pending", "synced", "dead")
-
 _SECRET: Final = {"Cache-Control": "no-store"}
 
 
@@ -31,7 +31,12 @@ def put_endpoint(service: Service, holder: Holder, request: Request, endpoint_id
     authorise(holder, OPERATING)
     body = request.body()
     registrar = _telling(service, holder, "endpoint.put", endpoint_id)
-    found, new = endpoints.put_endpoint(registrar, holder.tenant, endpoint_id, body)
+    _, asked = checked_with(
+        EndpointWish,
+        body,
+        lambda raw: endpoints.asked_for(registrar, holder.tenant, endpoint_id, raw),
+    )
+    found, new = endpoints.put_endpoint(registrar, asked)
     return Answer(201, found, _SECRET) if new else Answer(200, found, _SECRET)
 
 
@@ -68,10 +73,8 @@ def delete_endpoint(service: Service, holder: Holder, request: Request, endpoint
 def get_deliveries(service: Service, holder: Holder, request: Request) -> Answer:
     """Answer the deliveries of one run, or those that are dead."""
     authorise(holder, OPERATING)
-    state, run_id = request.query.get("state"), request.query.get("run_id")
-    if state not in {None, *STATES}:
-        text = f"state is one of {', '.join(STATES)}"
-        raise InvalidRequest(text, (Fault("/state", text),))
+    query = request.asked(DeliveriesQuery)
+    state, run_id = query.state, query.run_id
     if run_id is None:
         rows = dead_deliveries(service.downstream, service.reader, holder.tenant)
     else:
@@ -82,7 +85,7 @@ def get_deliveries(service: Service, holder: Holder, request: Request) -> Answer
 def post_redrive(service: Service, holder: Holder, request: Request) -> Answer:
     """Try every dead delivery again."""
     authorise(holder, OPERATING)
-    comment = comment_in(request.said())
+    comment = request.remark()
     service.audit.note(audited(service, holder, "deliveries.redrive", comment=comment))
     return Answer(202, {"redriven": redrive(service.downstream, holder.tenant)})
 

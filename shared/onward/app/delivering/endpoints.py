@@ -13,13 +13,12 @@ from onward.app.delivering.redrive import discard, redrive
 from onward.aws.codec import iso
 from onward.domain.delivery import Endpoint, Secret
 from onward.domain.errors import EndpointNotFound, Fault, InvalidRequest, TooManyEndpoints
-from onward.domain.events import TYPES, matches
 from onward.domain.pointer import pointer
 from onward.outside.addresses import AddressRefused, NameUnknown, loopback, parse, resolve
 from onward.outside.request import NoAnswer, Refused, request
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from onward.app.delivering.downstream import Downstream
     from onward.aws.endpoints import Endpoints
@@ -29,6 +28,9 @@ if TYPE_CHECKING:
 
 MAX_ENDPOINTS: Final = 20
 """Of one tenant; each is a message for each event that it hears."""
+
+EVENT_FILTER: Final = r"\*|(run|step)\.(\*|[a-z_]{1,40}\*?)"
+MAX_FILTERS: Final = 30
 
 SECRET_BYTES: Final = 32
 """Standard Webhooks: 24 to 64."""
@@ -55,17 +57,14 @@ class Registrar:
     entropy: Callable[[int], bytes]
 
 
-def put_endpoint(
-    registrar: Registrar, tenant: str, endpoint_id: str, body: Json
-) -> tuple[EndpointView, bool]:
+def put_endpoint(registrar: Registrar, asked: Endpoint) -> tuple[EndpointView, bool]:
     """Subscribe, or change a subscription; return it, and whether it is new.
 
     A new one comes with its secret, which nobody can read again. An address that is not known yet
     is pending until it agrees to get webhooks; then it hears of what happened since. One that was
-    disabled is enabled, and goes on from where it was. Raises InvalidRequest naming every fault,
-    TooManyEndpoints.
+    disabled is enabled, and goes on from where it was. Raises TooManyEndpoints.
     """
-    asked = _read(registrar, tenant, endpoint_id, body)
+    tenant, endpoint_id = asked.tenant, asked.endpoint_id
     known = registrar.endpoints.get(tenant, endpoint_id)
     if known is None:
         if len(registrar.endpoints.of(tenant)) >= MAX_ENDPOINTS:
@@ -139,52 +138,45 @@ def new_secret(registrar: Registrar) -> str:
     return "whsec_" + b64encode(registrar.entropy(SECRET_BYTES)).decode()
 
 
-def _read(registrar: Registrar, tenant: str, endpoint_id: str, body: Json) -> Endpoint:
-    if not isinstance(body, dict):
-        raise InvalidRequest("the body is a JSON object", (Fault("", "not an object"),))
-    faults = [Fault(pointer(k), f"unknown key {k!r}") for k in sorted(body.keys() - _MEMBERS)]
+def asked_for(
+    registrar: Registrar, tenant: str, endpoint_id: str, wish: Mapping[str, Json]
+) -> Endpoint:
+    """Return an endpoint as it is wished for, once its addresses were looked at.
+
+    Raises InvalidRequest naming every fault of the id and the addresses; what is no text at all is
+    left to who reads the wish.
+    """
+    faults = []
     if not _ID.fullmatch(endpoint_id):
         faults.append(Fault("", f"an endpoint's id matches {_ID.pattern}"))
-    url, status_url = body.get("url"), body.get("status_url")
-    addresses = _address("url", url, registrar, faults)
-    if status_url is not None:
-        _address("status_url", status_url, registrar, faults)
-    event_types = body.get("event_types", list(_DEFAULT))
-    if not isinstance(event_types, list) or not 1 <= len(event_types) <= _MAX_FILTERS:
-        faults.append(Fault("/event_types", f"a list of 1 to {_MAX_FILTERS} filters"))
-        event_types = []
-    for index, each in enumerate(event_types):
-        if not isinstance(each, str) or not _FILTER.fullmatch(each):
-            where = pointer("event_types", str(index))
-            faults.append(Fault(where, "a type or a beginning: step.failed, run.* or *"))
-        elif not any(matches(each, known) for known in TYPES):
-            where = pointer("event_types", str(index))
-            faults.append(Fault(where, f"there are no events of type {each}"))
+    found = {
+        member: _address(member, url, registrar, faults)
+        for member in ("url", "status_url")
+        if isinstance(url := wish.get(member), str)
+    }
     if faults:
         raise InvalidRequest("; ".join(f"{f.pointer}: {f.message}" for f in faults), tuple(faults))
     # Nobody else is behind an address of this machine.
+    addresses = found.get("url")
     agrees = registrar.downstream.local and addresses is not None and loopback(addresses)
-    now = registrar.clock()
+    now, event_types = registrar.clock(), wish.get("event_types")
     return Endpoint(
         endpoint_id=endpoint_id,
         tenant=tenant,
-        url=str(url),
-        event_types=tuple(map(str, event_types)),
+        url=str(wish.get("url")),
+        event_types=tuple(map(str, event_types if isinstance(event_types, list) else _DEFAULT)),
         created_at=now,
-        status_url=None if status_url is None else str(status_url),
+        status_url=None if wish.get("status_url") is None else str(wish["status_url"]),
         pending_since=None if agrees else now,
     )
 
 
-def _address(member: str, url: Json, registrar: Registrar, faults: list[Fault]) -> Addresses | None:
+def _address(member: str, url: str, registrar: Registrar, faults: list[Fault]) -> Addresses | None:
     """Return the addresses of a URL; name why nothing may be sent there: form, port, redirect.
 
     All of it is looked at again whenever something is sent: a name may change its mind.
     """
     downstream = registrar.downstream
-    if not isinstance(url, str):
-        faults.append(Fault(pointer(member), f"{member} is text"))
-        return None
     try:
         target = parse(url, local=downstream.local)
         found = resolve(target, local=downstream.local, ports=downstream.ports)

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Final
 
 from onward.aws.codec import iso
 from onward.aws.socket_tickets import SocketTicket
-from onward.domain.errors import Fault, InvalidRequest
-from onward.domain.pointer import pointer
 
 if TYPE_CHECKING:
     from onward.app.access.keys import Doorkeeper
@@ -17,7 +15,6 @@ if TYPE_CHECKING:
     from onward.aws.socket_tickets import SocketTickets
     from onward.aws.tenants import Holder
     from onward.documents.runs import SocketTicketView
-    from onward.domain.model import Json
 
 TICKET_SECONDS: Final = 30
 
@@ -26,17 +23,11 @@ _PREFIX: Final = "wst_"
 _LONGEST: Final = 64
 
 
-def issue_socket_ticket(
-    service: Service, holder: Holder, body: dict[str, Json]
-) -> SocketTicketView:
-    """Return a new ticket and the address that it opens; raises InvalidRequest.
+def issue_socket_ticket(service: Service, holder: Holder) -> SocketTicketView:
+    """Return a new ticket and the address that it opens.
 
     It lets in whoever brings it as the key's holder would be, so it lives for one use only.
     """
-    extra = sorted(body.keys() - {"use"})
-    if extra:
-        message = f"unknown key {extra[0]!r}"
-        raise InvalidRequest(message, (Fault(pointer(extra[0]), message),))
     secret = urlsafe_b64encode(service.entropy(_SECRET_BYTES)).decode().rstrip("=")
     text = _PREFIX + secret
     until = int(service.clock()) + TICKET_SECONDS

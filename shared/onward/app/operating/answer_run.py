@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Final
 
 from onward.app.driving.carry_out import carry_out
 from onward.app.driving.wake_driver import signal
-from onward.app.operating.audit import audited, checked_comment
+from onward.app.operating.audit import audited
 from onward.app.payloads.store import keep
 from onward.app.reading.read_run import find_run, is_expired
-from onward.domain.errors import Fault, InvalidRequest, NotResumable, NotWaiting
+from onward.domain.errors import NotResumable, NotWaiting
 from onward.domain.model import StepStatus
 from onward.domain.protocol import Resolve, Resume, Verdict
 from onward.sdk.catalogue import load_tool
@@ -18,6 +18,8 @@ from onward.sdk.tools import ToolRefused
 from onward.sdk.workflow import checked
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from onward.app.driving.carry_out import Drive
     from onward.app.service import Service
     from onward.aws.audit import AuditEntry
@@ -29,25 +31,31 @@ COMMIT_SECONDS: Final = 10.0
 _STOPPED: Final = frozenset(
     {StepStatus.FAILED, StepStatus.CANCELLED, StepStatus.NEEDS_RECONCILIATION}
 )
-_MEMBERS: Final = frozenset({"outcome", "result", "comment"})
 
 
-def resolve_step(service: Service, holder: Holder, run_id: str, step_id: str, body: Json) -> None:
+def resolve_step(
+    service: Service,
+    holder: Holder,
+    run_id: str,
+    step_id: str,
+    verdict: Verdict,
+    said: Mapping[str, Json],
+    comment: str = "",
+) -> None:
     """Take an operator's word for a write in doubt, and wake the driver if its run goes on.
 
     A write that was applied needs no result where its worker put its receipt down, and is given
-    the receipt whatever result is named. The audit entry is in the commit. Raises RunNotFound,
-    InvalidRequest, or NotWaiting when nobody asked.
+    the receipt whatever `result` is said. The audit entry is in the commit. Raises RunNotFound,
+    InvalidRequest for a result that its tool does not declare, or NotWaiting when nobody asked.
     """
     tenant = holder.tenant
     if is_expired(find_run(service, tenant, run_id), service.clock()):
         raise NotWaiting("the run's log and checkpoints are kept no longer")
-    verdict, members = _read(body)
     result = None
     if verdict is Verdict.APPLIED:
-        result = _result(service, tenant, run_id, step_id, members)
+        result = _result(service, tenant, run_id, step_id, said)
     command = Resolve(step_id, verdict, holder.subject, result)
-    target, comment = f"{run_id}/{step_id}", checked_comment(members.get("comment", ""))
+    target = f"{run_id}/{step_id}"
     drive = _telling(service, audited(service, holder, f"step.{verdict}", target, comment))
     carry_out(drive, run_id, None, command, drive.clock() + COMMIT_SECONDS)
     signal(drive, run_id, service.wake)
@@ -73,27 +81,14 @@ def _telling(service: Service, entry: AuditEntry) -> Drive:
     return replace(drive, store=drive.store.beside(service.audit.write(entry)))
 
 
-def _read(body: Json) -> tuple[Verdict, dict[str, Json]]:
-    if not isinstance(body, dict):
-        raise InvalidRequest("the body is an object", (Fault("", "the body is an object"),))
-    faults = [Fault(f"/{name}", "unknown member") for name in sorted(body.keys() - _MEMBERS)]
-    outcome = body.get("outcome")
-    if not isinstance(outcome, str) or outcome not in set(Verdict):
-        allowed = ", ".join(Verdict)
-        faults.append(Fault("/outcome", f"outcome is one of {allowed}"))
-    if faults:
-        raise InvalidRequest("; ".join(f"{f.pointer}: {f.message}" for f in faults), tuple(faults))
-    return Verdict(str(outcome)), body
-
-
 def _result(
-    service: Service, tenant: str, run_id: str, step_id: str, body: dict[str, Json]
+    service: Service, tenant: str, run_id: str, step_id: str, said: Mapping[str, Json]
 ) -> Payload | None:
     """Return an applied write's output as its tool declares it, where that is there.
 
     None: nobody says what it was, and the receipt is, if there is one when the answer counts.
     """
-    given, result = "result" in body, body.get("result")
+    given, result = "result" in said, said.get("result")
     rows = service.reader.rows(run_id, steps=[step_id], effects=[step_id])
     row, effect = rows.steps[step_id], rows.effects[step_id]
     receipt = None if effect is None else effect.receipt

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from hashlib import sha256
 from mimetypes import MimeTypes
@@ -11,13 +10,11 @@ from typing import TYPE_CHECKING, Any, Final
 from onward.app.payloads.artifacts import as_artifact
 from onward.app.reading.read_run import is_expired
 from onward.aws.blobs import Blob, BlobMissing, run_of
-from onward.domain.errors import ArtifactNotFound, Fault, InvalidRequest
-from onward.domain.pointer import pointer
+from onward.domain.errors import ArtifactNotFound
 
 if TYPE_CHECKING:
     from onward.app.service import Service
     from onward.documents.runs import UploadPlace
-    from onward.domain.model import Json
 
 MAX_SIZE: Final = 1024**3
 """Bytes of one upload; S3 takes 5 GiB in one PUT, a worker's disk less."""
@@ -26,8 +23,6 @@ MAX_NAME: Final = 255
 """Bytes of a file name, as file systems have it; S3 metadata takes 2 KB, percent-encoded."""
 
 _ID_BYTES: Final = 16
-_KEYS: Final = frozenset({"name", "size", "sha256"})
-_SHA256: Final = re.compile(r"[0-9a-f]{64}")
 _OFFICE: Final = "application/vnd.openxmlformats-officedocument"
 
 
@@ -48,15 +43,15 @@ def _types() -> MimeTypes:
 _TYPES: Final = _types()
 
 
-def place_upload(service: Service, tenant: str, body: Json) -> UploadPlace:
+def place_upload(
+    service: Service, tenant: str, name: str, size: int, digest: str | None
+) -> UploadPlace:
     """Return where to PUT the bytes within 15 minutes, the headers to send, and the reference.
 
     With the content's SHA-256 the reference is made of it and of the name: who uploads the same
     file again gets the same reference, so a submission under the same Idempotency-Key has the
-    same body. S3 checks the digest, so nothing else can be stored under it. Raises
-    InvalidRequest naming every fault.
+    same body. S3 checks the digest, so nothing else can be stored under it.
     """
-    name, size, digest = _checked(body)
     content_type = _TYPES.guess_type(name)[0] or "application/octet-stream"
     blob = Blob(_ref(service, name, digest), name, size, content_type)
     url, headers = service.blobs(tenant).presign_put(blob, digest)
@@ -87,25 +82,11 @@ def _is_gone(service: Service, tenant: str, run_id: str) -> bool:
     return run is None or run.tenant != tenant or is_expired(run, service.clock())
 
 
-def _checked(body: Json) -> tuple[str, int, str | None]:
-    if not isinstance(body, dict):
-        raise InvalidRequest("the body is a JSON object", (Fault("", "not an object"),))
-    faults = [Fault(pointer(key), f"unknown key {key!r}") for key in sorted(body.keys() - _KEYS)]
-    name, size, digest = body.get("name"), body.get("size"), body.get("sha256")
-    kept = _file_name(name) if isinstance(name, str) else ""
-    if not kept or len(kept.encode()) > MAX_NAME:
-        faults.append(Fault("/name", f"name is a file name of at most {MAX_NAME} bytes"))
-    if isinstance(size, bool) or not isinstance(size, int) or not 0 <= size <= MAX_SIZE:
-        faults.append(Fault("/size", f"size is a number of bytes from 0 to {MAX_SIZE}"))
-    if digest is not None and not (isinstance(digest, str) and _SHA256.fullmatch(digest)):
-        faults.append(Fault("/sha256", "sha256 is 64 hexadecimal digits in lower case"))
-    if faults:
-        raise InvalidRequest("; ".join(f.message for f in faults), tuple(faults))
-    return kept, int(str(size)), None if digest is None else str(digest)
-
-
-def _file_name(given: str) -> str:
-    """Return the last part of a path without control characters."""
+def file_name(given: str) -> str:
+    """Return the last part of a path without control characters; raises ValueError."""
     last = given.replace("\\", "/").rsplit("/", 1)[-1]
     shown = "".join(c for c in last if unicodedata.category(c)[0] != "C")
-    return "" if shown.strip(". ") == "" else unicodedata.normalize("NFC", shown).strip()
+    kept = unicodedata.normalize("NFC", shown).strip()
+    if shown.strip(". ") == "" or len(kept.encode()) > MAX_NAME:
+        raise ValueError
+    return kept
