@@ -181,6 +181,26 @@ def test_negative_lengths_of_time_over_a_day(epoch: bytes) -> None:
     assert ("time", _, "-30:30:00", "40:00:00", 0) == figures(only(book))["Balance"]
 
 
+@pytest.mark.parametrize(
+    ("hours", "longest"), [([8, 30, 2], "30:00:00"), ([8, -30, 2], "08:00:00")]
+)
+def test_a_total_of_lengths_of_time_is_not_the_longest(hours: list[int], longest: str) -> None:
+    """Nor is their mean one of them; beside numbers, too."""
+    lengths = [dt.timedelta(hours=each) for each in hours]
+    total = sum(lengths, dt.timedelta())
+    rows = [[name, each, 5] for name, each in zip("abc", lengths, strict=True)]
+    ends = [["Gesamt", total, 15], ["Mittelwert", total / 3, 5]]
+
+    beside = only(workbook(S=[["Name", "Zeit", "Tage"], *rows, *ends]))
+    alone = only(workbook(S=[["Name", "Zeit"], *(row[:2] for row in [*rows, *ends])]))
+
+    assert (3, 15) == (beside.rows, beside.columns[2].sum)
+    assert [("time", longest)] * 2 == [
+        (r.columns[1].type, r.columns[1].max) for r in (beside, alone)
+    ]
+    assert 3 == alone.rows
+
+
 def test_true_zeros_of_one_sheet_beside_results_of_another() -> None:
     """The workbook asks to be calculated, and has a calculation chain: 0 is still a result."""
     book = workbook(

@@ -110,6 +110,7 @@ class Column:
     kinds: Counter[str] = field(default_factory=Counter)
     numbers: Tally = field(default_factory=Tally)
     digits: Tally = field(default_factory=Tally)
+    lengths: Tally = field(default_factory=Tally)  # of times, in whole seconds
     earliest: dt.datetime | None = None
     latest: dt.datetime | None = None
     shortest: dt.time | dt.timedelta | None = None
@@ -145,8 +146,9 @@ class Column:
     def _add_time(self, value: Value) -> None:
         if not isinstance(value, dt.time | dt.timedelta):
             return
-        self.shortest = value if self.shortest is None else min(self.shortest, value, key=_seconds)
-        self.longest = value if self.longest is None else max(self.longest, value, key=_seconds)
+        self.lengths.add(round(seconds(value)))
+        self.shortest = value if self.shortest is None else min(self.shortest, value, key=seconds)
+        self.longest = value if self.longest is None else max(self.longest, value, key=seconds)
 
     def _add_text(self, stored: str, kind: str) -> None:
         word = identity(stored) if len(stored) > LONG else as_text(stored)
@@ -247,7 +249,7 @@ def _is_held(number: float) -> bool:
     return abs(number) < math.inf
 
 
-def _seconds(value: dt.time | dt.timedelta) -> float:
+def seconds(value: dt.time | dt.timedelta) -> float:
     """How long a duration is, or how far into the day a time is."""
     if isinstance(value, dt.timedelta):
         return value.total_seconds()

@@ -23,7 +23,7 @@ from documents.workbook.held import (
     confirmed_at_end,
 )
 from documents.workbook.rates import derived, is_whole
-from documents.workbook.rows_above import RowsAbove, number_of
+from documents.workbook.rows_above import RowsAbove, length_of, number_of
 from documents.workbook.totals import Label, evidence, is_close, label_of
 
 MAX_GROUPS: Final = 64  # beginnings of groups that a total may reach back to
@@ -73,6 +73,8 @@ class Totals:
         if self._by_formula(number, values, numbers, above):
             return True
         label = label_of(values)
+        if label:  # times of day add up by chance as often as not
+            numbers |= {at: n for at, v in enumerate(values) if (n := length_of(v)) is not None}
         bare = self._above.is_bare(values)
         if self._above.is_figure(numbers, label, bare=bare, closed=self._closed):
             self.found.figures.append(number)

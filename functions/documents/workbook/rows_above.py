@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,7 +20,7 @@ from documents.workbook.cells import (
     kind_of,
     parse_digits,
 )
-from documents.workbook.columns import Column, Tally
+from documents.workbook.columns import Column, Tally, seconds
 from documents.workbook.totals import Label, reduced
 
 FEW: Final = 12  # rows whose numbers are kept
@@ -45,8 +46,10 @@ class RowsAbove:
         return list(self._kept)[-rows:] if rows <= len(self._kept) else []
 
     def tally(self, at: int) -> Tally:
-        """The numbers of a column, with those that are stored as text."""
+        """The numbers of a column, with those that are stored as text; of times their seconds."""
         column = self.columns[at]
+        if column.lengths.count and not column.numbers.count:
+            return column.lengths
         return column.numbers.merged(column.digits) if column.digits.count else column.numbers
 
     def sums(self) -> list[float]:
@@ -117,6 +120,11 @@ def number_of(value: Value) -> float | None:
         plain = parse_digits(str(value)) or "0"
         return float(plain) if "." in plain else int(plain)
     return value if kind in (INTEGER, NUMBER) and isinstance(value, int | float) else None
+
+
+def length_of(value: Value) -> int | None:
+    """The seconds of a time or a length of time."""
+    return round(seconds(value)) if isinstance(value, dt.time | dt.timedelta) else None
 
 
 def _is_rounded(value: float, known: float | None) -> bool:
