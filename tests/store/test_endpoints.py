@@ -107,9 +107,8 @@ def test_every_fault_is_named(operator: Caller) -> None:
     body = {"url": 7, "event_types": ["run.*", "Run.X"], "status_url": "gopher://x", "more": 1}
     refused = put(operator, "billing", body)
     assert 422 == refused.status
-    assert ["/more", "/url", "/status_url", "/event_types/1"] == [
-        fault["pointer"] for fault in refused.body["errors"]
-    ]
+    pointers = sorted(fault["pointer"] for fault in refused.body["errors"])
+    assert pointers == ["/event_types/1", "/more", "/status_url", "/url"]
 
 
 @pytest.mark.parametrize("wish", ["step.faild", "run.succeeded_", "run.q_*", "effect.done"])

@@ -13,6 +13,7 @@ from onward.app.delivering.redrive import discard, redrive
 from onward.aws.codec import iso
 from onward.domain.delivery import Endpoint, Secret
 from onward.domain.errors import EndpointNotFound, Fault, InvalidRequest, TooManyEndpoints
+from onward.domain.events import TYPES, matches
 from onward.domain.pointer import pointer
 from onward.outside.addresses import AddressRefused, NameUnknown, loopback, parse, resolve
 from onward.outside.request import NoAnswer, Refused, request
@@ -154,6 +155,12 @@ def asked_for(
         for member in ("url", "status_url")
         if isinstance(url := wish.get(member), str)
     }
+    filters = wish.get("event_types")
+    for index, each in enumerate(filters if isinstance(filters, list) else ()):
+        malformed = not isinstance(each, str) or not re.fullmatch(EVENT_FILTER, each)
+        if not malformed and not any(matches(str(each), known_type) for known_type in TYPES):
+            where = pointer("event_types", str(index))
+            faults.append(Fault(where, f"there are no events of type {each}"))
     if faults:
         raise InvalidRequest("; ".join(f"{f.pointer}: {f.message}" for f in faults), tuple(faults))
     # Nobody else is behind an address of this machine.
