@@ -19,6 +19,12 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     with log(context, run_id=run_id, generation=generation):
         seconds = int(decision["seconds"])
         sleeps = park_driver(
-            drive("park"), run_id, generation, event["token"], wake_driver, seconds
+            drive("park"),
+            run_id,
+            generation,
+            event["token"],
+            wake_driver,
+            seconds,
+            decision.get("lane"),
         )
         return {"sleeps": sleeps}

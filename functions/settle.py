@@ -1,4 +1,4 @@
-"""Decide for the driver's main lane: at its beginning, after a Map, after a Park."""
+"""Decide for the driver's main lane, or for a Map's parked one, what is next."""
 
 from __future__ import annotations
 
@@ -23,4 +23,5 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
             generation,
             until(context) - COMMIT_MARGIN,
             begin=bool(event.get("begin")),
+            lane=event.get("lane"),
         ).to_json()

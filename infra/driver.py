@@ -63,7 +63,8 @@ class Driver(Construct):
             ),
         )
         self._let_invoke(driven)
-        self._let_answer_separately(driven.park, driven.execute_step)
+        committing = (driven.execute_step, driven.recover, driven.settle)
+        self._let_answer_separately(driven.park, *committing)
         acknowledge(
             self.machine,
             "SF1",
@@ -105,9 +106,10 @@ class Driver(Construct):
     def _let_answer_separately(self, *driven: Function) -> None:
         """Let driven functions settle task tokens, by a policy of its own.
 
-        `park` does where there is nothing to wait for, `execute_step` where a receipt that came
-        late ends the wait. In a function's default policy the grant would be a cycle: the function
-        waits for that policy, the policy for the machine, and the machine for the function.
+        `park` does where there is nothing to wait for; the others wake the parked lane of a Map,
+        and `execute_step` a driver whose wait a late receipt ends. In a function's default policy
+        the grant would be a cycle: the function waits for that policy, the policy for the machine,
+        and the machine for the function.
         """
         roles = [function.role for function in driven if function.role]
         iam.Policy(self, "ParkAnswers", roles=roles, statements=[self._answering()])

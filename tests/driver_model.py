@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final
 
 from onward.domain.model import MAIN_LANE, RunStatus, StepStatus
-from onward.domain.protocol import Begin, Complete, Decision, Do, Fail, Settle
+from onward.domain.protocol import Begin, Complete, Decision, Do, Fail, Settle, WakeLane
 
 from infra.driver import DEFINITION
 from tests.builders import NOW, payload
@@ -99,7 +99,7 @@ class At(StrEnum):
 
 @dataclass(slots=True)
 class Execution:
-    """One execution of the driver: `lanes` are the attempts it waits for, by lane."""
+    """One execution of the driver: `lanes` are what it waits for, by lane: attempts, or a wait."""
 
     generation: int
     at: At = At.BEGIN
@@ -128,12 +128,19 @@ class Execution:
                 self.at = At.DONE
 
     def _take_in_lane(self, decision: Decision, lane: int) -> None:
-        if decision.do in {Do.STEP, Do.DELAY}:
+        if decision.do in {Do.STEP, Do.DELAY, Do.WAIT}:
             self.lanes[lane] = decision
             return
         del self.lanes[lane]
         if not self.lanes:
             self.at = At.SETTLE
+
+    @property
+    def parked_lane(self) -> int | None:
+        """The lane of the Map that waits with the run's waits."""
+        parked = [lane for lane, decision in self.lanes.items() if decision.do is Do.WAIT]
+        assert len(parked) <= 1
+        return parked[0] if parked else None
 
 
 class Worker:
@@ -218,6 +225,11 @@ class Drive:
     def _run_lane(self, lane: int) -> None:
         decision = self.execution.lanes.pop(lane)
         self.execution.lanes[lane] = decision  # the lane goes to the end of the line
+        if decision.do is Do.WAIT:
+            if self.store.run.open:
+                return  # what works comes first; its last commit wakes this lane
+            self.execution.take(self.send(WakeLane(lane)), lane)
+            return
         if decision.do is Do.DELAY:
             self.now += decision.seconds
         assert self.tool is not None

@@ -11,7 +11,9 @@ import json
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from onward.domain.effects import EffectState
+from onward.aws.rows import BY_RECORD, STEP
+from onward.domain.condition import holds
+from onward.domain.effects import Effect, EffectState
 from onward.domain.errors import Conflict
 from onward.domain.machine import decide, submit
 from onward.domain.machine.ledger import proven
@@ -19,17 +21,19 @@ from onward.domain.model import Payload, child_id
 from onward.domain.needs import outputs_needed
 from onward.domain.protocol import Complete, Resolved, RowsMissing, View
 from onward.domain.template import Unresolved, resolve
+from onward.domain.wait_inputs import resolved_wait
+from onward.domain.waits import ApprovalRequest
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from onward.domain.effects import Effect
     from onward.domain.incidents import Incident
     from onward.domain.model import Event, Json, PlannedStep, Run, Step
     from onward.domain.plan import CompiledPlan
-    from onward.domain.protocol import Claim, Command, Outcome
+    from onward.domain.protocol import Claim, Command, Outcome, RecordT
 
-    Row = TypeVar("Row", Run, Effect)
+
+Row = TypeVar("Row")
 
 
 @dataclass(slots=True)
@@ -40,7 +44,7 @@ class MemoryStore:
     plan: dict[str, PlannedStep]
     run_input: Json = None
     steps: dict[str, Step] = field(default_factory=dict)
-    effects: dict[str, Effect] = field(default_factory=dict)
+    records: dict[type, dict[str, Any]] = field(default_factory=dict)
     events: list[Event] = field(default_factory=list)
     incidents: list[Incident] = field(default_factory=list)
     watch: Callable[[MemoryStore, Outcome], None] = lambda _store, _outcome: None
@@ -56,6 +60,20 @@ class MemoryStore:
         )
         rows = {planned.key: planned for planned in (*plan.steps, plan.roots)}
         return cls(run, rows, run_input, events=[event])
+
+    def of(self, kind: type[RecordT]) -> dict[str, RecordT]:
+        """The rows of one kind, by step."""
+        return self.records.setdefault(kind, {})
+
+    @property
+    def effects(self) -> dict[str, Effect]:
+        """The ledger."""
+        return self.of(Effect)
+
+    @property
+    def approvals(self) -> dict[str, ApprovalRequest]:
+        """What people were asked."""
+        return self.of(ApprovalRequest)
 
     def carry_out(self, command: Command, generation: int | None, now: float) -> Outcome:
         """Decide on what is stored now, and commit it."""
@@ -81,22 +99,29 @@ class MemoryStore:
             return
         if (self.run.seq, self.run.generation) != (outcome.before.seq, outcome.before.generation):
             raise Conflict("the run moved")
-        for old, new in outcome.steps:
-            found = self.steps.get(new.step_id)
-            if (found and (found.fence, found.at_seq)) != (old and (old.fence, old.at_seq)):
-                raise Conflict(f"step {new.step_id} moved")
-        for before, after in outcome.effects:
-            held = self.effects.get(after.step_id)
-            if _marks(held) != _marks(before):
-                raise Conflict(f"effect {after.step_id} moved")
+        changed = (*outcome.steps, *(pair for pair in outcome.records if pair[0] != pair[1]))
+        for old, new in changed:
+            self._check(old, new)
         self.watch(self, outcome)
         self.run = _changed(self.run, outcome.before, outcome.run)
         self.steps |= {new.step_id: new for _, new in outcome.steps}
-        for before, after in outcome.effects:
-            held = self.effects.get(after.step_id)
-            self.effects[after.step_id] = _changed(held or after, before or after, after)
+        for before, after in outcome.records:
+            rows = self.records.setdefault(type(after), {})
+            held = rows.get(after.step_id)
+            rows[after.step_id] = _changed(held or after, before or after, after)
         self.events += outcome.events
         self.incidents += outcome.incidents
+
+    def _check(self, old: Any, new: Any) -> None:
+        """Refuse a row that is not what its kind says it must be, as the real store does."""
+        kind = BY_RECORD[type(new)]
+        rows = self.steps if kind is STEP else self.records.get(kind.record, {})
+        held: Any = rows.get(kind.key(new))
+        if old is None or held is None:
+            if held is not old:
+                raise Conflict(f"{kind.prefix}{kind.key(new)} was born meanwhile")
+        elif kind.unchanged(held) != kind.unchanged(old):
+            raise Conflict(f"{kind.prefix}{kind.key(new)} moved")
 
     def mark_sent(self, step_id: str, fence: int, now: float, sent_by: str | None = None) -> bool:
         """Mark a write before it is sent; False: it may not be sent."""
@@ -119,11 +144,12 @@ class MemoryStore:
         self.effects[step_id] = replace(sent, **values)
         return True
 
-    def keep_token(self, seq: int, generation: int, token: str) -> bool:
+    def keep_token(self, seq: int, generation: int, token: str, *, lane: bool = False) -> bool:
         """Store a parked driver's token if the run has not moved since it was read."""
         if (self.run.seq, self.run.generation) != (seq, generation):
             return False
-        self.run = replace(self.run, park_token=token)
+        parked = self.run.parked if lane else None
+        self.run = replace(self.run, park_token=token, parked=parked)
         return True
 
     def keep_receipt(self, step_id: str, fence: int, receipt: Payload) -> None:
@@ -135,7 +161,8 @@ class MemoryStore:
     def _read(self, view: View, missing: RowsMissing, command: Command) -> None:
         view.plan |= {key: self.plan[key] for key in missing.plan}
         view.steps |= {step_id: self.steps.get(step_id) for step_id in missing.steps}
-        view.effects |= {step_id: self.effects.get(step_id) for step_id in missing.effects}
+        for kind, step_id in missing.records:
+            view.records.setdefault(kind, {})[step_id] = self.records.get(kind, {}).get(step_id)
         ends = isinstance(command, Complete) and command.output.refused is None
         fresh = {command.step_id: command.output} if ends else {}
         for wanted in missing.manifests:
@@ -152,6 +179,8 @@ class MemoryStore:
                 outputs[step_id] = self._output(step_id, fresh)
         scope: dict[str, Json] = {"input": self.run_input, "steps": outputs}
         try:
+            if planned.when is not None and claim.index is None and not holds(planned.when, scope):
+                return Resolved(unmet=True)
             if planned.for_each is not None:
                 items = resolve(planned.for_each, scope)
                 if not isinstance(items, list):
@@ -159,10 +188,12 @@ class MemoryStore:
                 if claim.index is None:
                     return Resolved(items=len(items))
                 scope["item"] = items[claim.index]
-            text = json.dumps(resolve(planned.input, scope))
+            value = resolve(planned.input, scope)
         except Unresolved as error:
             return Resolved(fault=str(error))
-        return Resolved(Payload(text), f"{planned.tool}:{text}", size=len(text))
+        text = json.dumps(value)
+        made = Resolved(Payload(text), f"{planned.tool}:{text}", size=len(text))
+        return made if planned.wait is None else resolved_wait(made, value)
 
     def _output(self, step_id: str, fresh: dict[str, Payload]) -> Json:
         row = self.steps.get(step_id)
@@ -171,10 +202,6 @@ class MemoryStore:
         output = fresh.get(step_id, row and row.output)
         value: Json = json.loads((output and output.text) or "null")
         return value
-
-
-def _marks(effect: Effect | None) -> tuple[int, int | None, bool] | None:
-    return None if effect is None else (effect.fence, effect.sent_fence, effect.receipt is None)
 
 
 def _changed(held: Row, before: Row, after: Row) -> Row:

@@ -56,6 +56,7 @@ def drive(function: str) -> Drive:
         chance=random.random,
         sleep=time.sleep,
         ended=lambda run: _wake_listeners(function, run),
+        wake=wake_driver,
     )
 
 

@@ -27,6 +27,10 @@ def go_on(sim: Simulation) -> bool:
             process = take_up(sim, sim.idle[0])
             if process is not None:
                 process.end(sim, "ok")
+        case At.LANES if sim.execution.parked_lane is not None and not sim.run.open:
+            sim.signal()
+            if sim.execution.parked_lane is not None:
+                sim.wake_lane()
         case _:
             return False
     return True
@@ -55,6 +59,8 @@ def _move(sim: Simulation) -> None:
     if sim.execution.at is At.PARK:
         for step_id in sim.doubts:
             sim.resolve(step_id)
+        for step_id in sim.asked:
+            sim.decide(step_id, "approve")
     if sim.execution.at is At.DONE and not sim.run.status.ended:
         sim.replace_execution(alive=False)
     if not go_on(sim):

@@ -7,18 +7,19 @@ from collections import Counter
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
-from onward.domain.effects import EffectState
+from onward.domain.effects import Effect, EffectState
 from onward.domain.limits import MAX_FANS, MAX_LANES, MAX_WAITING
 from onward.domain.machine.ledger import proven
+from onward.domain.machine.waiting import UNMET, waits
 from onward.domain.model import Cursor, Run, RunStatus, StepStatus, Wait, child_id, step_of
 from onward.domain.protocol import Claim
+from onward.domain.waits import ApprovalRequest, ApprovalState
 
 from tests.property.plans import BROKEN
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from onward.domain.effects import Effect
     from onward.domain.incidents import Interruption
     from onward.domain.model import Step
     from onward.domain.protocol import Outcome
@@ -42,14 +43,15 @@ def check_outcome(store: MemoryStore, outcome: Outcome) -> None:
     assert not learned or (run.open, run.attempts, run.status) == ({}, before.attempts, "failed")
     assert before.generation + resumed <= run.generation <= before.generation + 1
     rows = store.steps | {new.step_id: new for _, new in outcome.steps}
-    effects = store.effects | {new.step_id: new for _, new in outcome.effects}
+    effects = store.effects | {new.step_id: new for _, new in outcome.of(Effect)}
     for old, new in outcome.steps:
         _check_step(old, new, resumed=resumed, learned=learned)
     for row in rows.values():
         _check_birth(store, row, rows)
     _check_inputs(store, outcome, rows)
     _check_incidents(outcome)
-    for was, becomes in outcome.effects:
+    _check_approvals(store, outcome, rows, effects)
+    for was, becomes in outcome.of(Effect):
         _check_effect(was, becomes)
         _check_look(store, run, rows, was, becomes)
     for step_id, effect in effects.items():
@@ -68,7 +70,7 @@ def _check_log(outcome: Outcome) -> None:
     assert expected == [event.seq for event in outcome.events]
     assert run.seq == before.seq + len(outcome.events)
     assert (run != before) == outcome.changes
-    assert outcome.changes or not (outcome.steps or outcome.effects)
+    assert outcome.changes or not (outcome.steps or outcome.records)
     assert all(new.at_seq == run.seq for _, new in outcome.steps)
     assert outcome.decision.seq == run.seq
 
@@ -90,7 +92,7 @@ def _check_birth(store: MemoryStore, row: Step, rows: dict[str, Step]) -> None:
     """No step began before its needs ended, and only an impossible input was refused."""
     planned = store.plan[row.plan_key]
     assert all(rows[step_of(need)].status in PAST for need in planned.needs)
-    if not row.fence:
+    if not row.fence and not waits(planned) and row.error != UNMET:
         assert BROKEN in json.dumps(planned.input), row.error
 
 
@@ -98,7 +100,7 @@ def _check_inputs(store: MemoryStore, outcome: Outcome, rows: dict[str, Step]) -
     """A claim's input is made of what is committed with it or was before."""
     after = replace(store, steps=rows)
     for old, new in outcome.steps:
-        if old is None and new.fence and new.children is None:
+        if old is None and new.children is None and new.input is not None:
             claim = Claim(new.step_id, new.plan_key, new.index)
             assert after.resolved(claim, {}).payload == new.input
 
@@ -154,14 +156,33 @@ def _check_effect(old: Effect | None, new: Effect) -> None:
         assert new.state is EffectState.INTENDED
         return
     disproved = new.proofs == old.proofs + 1
-    assert new.key == (proven(old.key, new.proofs) if disproved else old.key)
+    edited = old.sent_fence is None and old.fence == 0 and new.action_version != old.action_version
+    assert edited or new.action_version == old.action_version
+    assert edited or new.key == (proven(old.key, new.proofs) if disproved else old.key)
     assert disproved or new.proofs == old.proofs
-    assert new.action_version == old.action_version
     assert new.fence >= old.fence
     assert old.state is not EffectState.APPLIED or new.state is EffectState.APPLIED
     if old.unknown_since is not None and not disproved:
         assert new.state is EffectState.APPLIED or new.unknown_since == old.unknown_since
         assert (new.quiet_at or 0.0) >= (old.quiet_at or 0.0)
+
+
+def _check_approvals(
+    store: MemoryStore, outcome: Outcome, rows: dict[str, Step], effects: dict[str, Effect]
+) -> None:
+    """What asks a person is attempted only once it was approved, as it was approved."""
+    approvals = store.approvals | {new.step_id: new for _, new in outcome.of(ApprovalRequest)}
+    for step_id, row in rows.items():
+        if store.plan[row.plan_key].approval is None or row.children is not None:
+            continue
+        request = approvals.get(step_id)
+        approved = request is not None and request.state is ApprovalState.APPROVED
+        assert approved or (row.fence == 0 and row.status not in UNDERWAY)
+        if approved and request is not None and step_id in effects:
+            assert effects[step_id].action_version == request.approved_version
+    for old, new in outcome.of(ApprovalRequest):
+        if old is not None and old.state is ApprovalState.APPROVED:
+            assert new == old, "a decision was taken back"
 
 
 def _check_look(
@@ -193,7 +214,7 @@ def abandoned(row: Step) -> bool:
 
 def _check_size(outcome: Outcome) -> None:
     """One transaction holds 100 items; the run row stays small whatever the plan."""
-    rows = len(outcome.steps) + len(outcome.effects)
+    rows = len(outcome.steps) + len(outcome.records)
     items = 1 + rows + len(outcome.events) + len(outcome.incidents)
     assert items <= 100, f"{items} items in one transaction"
     assert row_bytes(outcome.run) <= 4096
@@ -221,7 +242,7 @@ def _check_end(
         assert run.failing is None
         assert (run.fans, run.ready, run.frontier) == ({}, (), {})
         assert run.done == run.steps_total
-        ended = {step.step_id for step in store.plan.values() if step.tool}
+        ended = {step.step_id for step in store.plan.values() if step.step_id}
         assert all(rows[step_id].status in PAST for step_id in ended)
         succeeded = [row for row in rows.values() if row.status is StepStatus.SUCCEEDED]
         assert not [row for row in succeeded if row.lost is not None]
@@ -251,7 +272,7 @@ def _check_open(run: Run, rows: dict[str, Step]) -> None:
 
 def _check_recount(store: MemoryStore, run: Run, rows: dict[str, Step]) -> None:
     """What the row counts is what a count of all rows gives."""
-    planned = [step for step in store.plan.values() if step.tool]
+    planned = [step for step in store.plan.values() if step.step_id]
     past = {step.key for step in planned if _past(rows, step.step_id)}
     assert run.done == len(past)
     born = {row.plan_key for row in rows.values() if row.index is None}

@@ -6,13 +6,29 @@ from typing import TYPE_CHECKING, Any
 
 from hypothesis import strategies as st
 
-from tests.builders import TOOLS, compiled, ref, step
+from tests.builders import NOW, TOOLS, compiled, ref, step
 
 if TYPE_CHECKING:
     from onward.domain.model import Json
     from onward.domain.plan import CompiledPlan
 
-LISTS: dict[str, Json] = {"none": [], "one": [1], "few": [1, 2, 3], "many": list(range(13))}
+LISTS: dict[str, Json] = {
+    "none": [],
+    "one": [1],
+    "few": [1, 2, 3],
+    "many": list(range(13)),
+    "yes": True,
+    "no": False,
+    "late": NOW + 700,
+}
+FANS = ["none", "one", "few", "many"]
+KINDS = ["plain"] * 6 + ["fan"] * 2 + ["asks"] * 2 + ["sleeps", "perhaps", "broken"]
+APPROVALS: list[Json] = [
+    {},
+    {"expires": 400},
+    {"expires": 400, "on_expiry": "reject", "editable": ["x"]},
+]
+SLEEPS: list[dict[str, Json]] = [{"sleep": 40}, {"sleep": "2h"}, {"sleep_until": ref("input.late")}]
 BROKEN = "input.missing"
 SHAPES = ["writes", "writes", "writes", "random", "random", "chain", "star"]
 PLAIN = sorted(name for name, tool in TOOLS.items() if not tool.expands)
@@ -31,7 +47,8 @@ def plans(draw: Any) -> CompiledPlan:
     )
     for index in range(draw(st.integers(1, 2 if shape == "writes" else 14))):
         if shape == "writes":
-            steps.append(step(f"s{index}", draw(st.sampled_from(WRITES))))
+            keys = draw(st.sampled_from([{}, {}, {"approval": {"expires": 400}}]))
+            steps.append(step(f"s{index}", draw(st.sampled_from(WRITES)), **keys))
             continue
         earlier = [str(s["id"]) for s in steps]
         steps.append(draw(_steps(f"s{index}", _needs(draw, shape, earlier))))
@@ -56,10 +73,18 @@ def _steps(draw: Any, step_id: str, needs: list[str]) -> dict[str, Json]:
     keys: dict[str, Json] = {"input": template, "optional": draw(st.booleans())}
     if needs[as_input:]:
         keys["after"] = list(needs[as_input:])
-    kind = draw(st.sampled_from(["plain"] * 6 + ["fan"] * 2 + ["broken"]))
+    kind = draw(st.sampled_from(KINDS))
     if kind == "fan":
-        keys["for_each"] = ref(f"input.{draw(st.sampled_from(sorted(LISTS)))}")
+        keys["for_each"] = ref(f"input.{draw(st.sampled_from(FANS))}")
         template["item"] = ref("item")
+    elif kind == "asks":
+        keys["approval"] = draw(st.sampled_from(APPROVALS))
+    elif kind == "sleeps":
+        del keys["input"]
+        keys |= draw(st.sampled_from(SLEEPS)) | {"after": [*needs]}
+        return {"id": step_id, **keys}
+    elif kind == "perhaps":
+        keys["when"] = ref(f"input.{draw(st.sampled_from(['yes', 'no']))}")
     elif kind == "broken":
         template["broken"] = ref(BROKEN)
         keys["optional"] = draw(st.sampled_from([True, True, True, False]))

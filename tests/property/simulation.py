@@ -5,20 +5,32 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from onward.domain.errors import Conflict, NotResumable, NotWaiting
+from onward.domain.errors import (
+    ActionChanged,
+    AlreadyDecided,
+    ApprovalExpired,
+    Conflict,
+    NotResumable,
+    NotWaiting,
+)
 from onward.domain.limits import SHORT_DELAY
+from onward.domain.machine.move import rouses
 from onward.domain.model import RunStatus, StepStatus
 from onward.domain.protocol import (
     Begin,
+    DecideApproval,
     Do,
     Recover,
     Resolve,
+    Resolved,
     Restart,
     Resume,
     Settle,
     TakeReceipt,
     Verdict,
+    WakeLane,
 )
+from onward.domain.waits import ApprovalState
 
 from tests.builders import NOW, payload
 from tests.driver_model import At, Execution
@@ -41,7 +53,8 @@ class Simulation:
     """Moves a run as its driver does.
 
     `late`: requests that nobody waits for land at their last moment; else they are lost.
-    `token` is that of a driver that sleeps; `deaf` a signal that is still to be given.
+    `token` is that of a driver that sleeps, `lane_token` of its Map's lane that does, `deaf` a
+    signal that is still to be given.
     `ahead` and `asks_ahead`: by how many seconds the clocks of deciders, or of workers that probe,
     are wrong. Of the two one is right, and so is that of a worker that sends.
     """
@@ -56,6 +69,7 @@ class Simulation:
         self.processes: list[Process] = []
         self.receiver = Receiver()
         self.token: str | None = None
+        self.lane_token: str | None = None
         self.deaf = False
         self.ahead = 0.0
         self.asks_ahead = 0.0
@@ -80,7 +94,11 @@ class Simulation:
         """Attempts that lanes wait for and no process has taken up."""
         busy = [process.decision for process in self.processes]
         lanes = self.execution.lanes
-        return [lanes[lane] for lane in sorted(lanes) if lanes[lane] not in busy]
+        return [
+            lanes[lane]
+            for lane in sorted(lanes)
+            if lanes[lane] not in busy and lanes[lane].do is not Do.WAIT
+        ]
 
     def advance(self, seconds: float) -> None:
         """Let time pass: what is on its way lands or is lost, and no process lives for ever."""
@@ -112,6 +130,7 @@ class Simulation:
         stale = execution.generation != run.generation or run.status.ended
         clock = self.decider if at is None else at
         outcome = self.store.carry_out(command, execution.generation, clock)
+        self.deaf = self.deaf or rouses(outcome.before, outcome.run)
         if stale:
             assert outcome.decision.do is Do.STOP
             assert self.run is run
@@ -125,7 +144,9 @@ class Simulation:
                 assert self.run.open[one.step_id] == one.lane
                 assert self.store.steps[one.step_id].fence == one.fence
                 assert 0 <= one.seconds <= SHORT_DELAY
-        assert not decision.lanes or 2 <= len(decision.lanes) == len(self.run.open)
+        works = [lane for lane in decision.lanes if lane.do is not Do.WAIT]
+        assert not decision.lanes or 2 <= len(decision.lanes) <= len(works) + 1
+        assert not decision.lanes or len(works) == len(self.run.open)
 
     # --- the driver -----------------------------------------------------------------------
 
@@ -134,7 +155,7 @@ class Simulation:
         command = Begin() if self.execution.at is At.BEGIN else Settle()
         decision = self.send(command, self.execution)
         if not lost_reply:
-            self.token = None
+            self.token = self.lane_token = None
             self.execution.take(decision)
 
     def park(self) -> None:
@@ -160,6 +181,37 @@ class Simulation:
         self.deaf = False
         if self.token is not None and self.token == self.run.park_token:
             self.token, self.execution.at = None, At.SETTLE
+        elif self.execution.parked_lane is None:
+            self.lane_token = None  # its Map is no more
+        elif self.lane_token is not None and self.lane_token == self.run.park_token:
+            self.wake_lane()
+
+    def park_lane(self) -> None:
+        """Let the Map's parked lane sleep, if its decision to wait still stands."""
+        lane, generation = self.execution.parked_lane, self.execution.generation
+        assert lane is not None
+        outcome = self.store.decided(WakeLane(lane), generation, self.decider)
+        if outcome.decision.do is not Do.WAIT or outcome.changes:
+            self.wake_lane()
+            return
+        self.lane_token = f"token {len(self.executions)} {outcome.run.seq} {self.now} lane"
+        assert self.store.keep_token(outcome.run.seq, generation, self.lane_token, lane=True)
+
+    def wake_lane(self, *, lost_reply: bool = False) -> None:
+        """The parked lane asks what is next: it was signalled, or its time is up, or neither."""
+        lane = self.execution.parked_lane
+        assert lane is not None
+        self.lane_token = None
+        decision = self.send(WakeLane(lane), self.execution)
+        if lost_reply:
+            decision = self.send(WakeLane(lane), self.execution)
+        self.execution.take(decision, lane)
+
+    def lane_sleeps_on(self) -> bool:
+        """Whether the parked lane sleeps although no other works, and everybody was told."""
+        asleep = self.execution.parked_lane is not None and self.lane_token is not None
+        heard = self.lane_token == self.run.park_token
+        return asleep and heard and not self.deaf and not self.run.open
 
     def sleeps_through_an_answer(self) -> bool:
         """Whether the driver sleeps although an answer was given and everybody was told."""
@@ -179,7 +231,7 @@ class Simulation:
 
     def next_execution(self) -> None:
         """The execution of the row's generation."""
-        self.token = None
+        self.token = self.lane_token = None
         if self.execution.generation != self.run.generation:
             self.executions.append(Execution(self.run.generation))
 
@@ -205,6 +257,7 @@ class Simulation:
             process.send(self)
         try:
             self.store.commit(outcome)
+            self.deaf = self.deaf or rouses(outcome.before, outcome.run)
         except Conflict:
             return self.send(command, self.execution, clock)
         self.check(outcome.decision)
@@ -237,6 +290,34 @@ class Simulation:
             self.signal()
         return True
 
+    @property
+    def asked(self) -> list[str]:
+        """Steps that ever asked a person to approve them."""
+        return sorted(self.store.approvals)
+
+    def decide(self, step_id: str, how: str, *, deaf: bool = False) -> None:
+        """A person decides, perhaps late, twice, otherwise than before, or on what it was."""
+        request, run = self.store.approvals[step_id], self.run
+        edited = Resolved(payload({"x": how}), f"edited {how}") if "edit" in how else None
+        version = "stale" if how == "stale" else request.action_version
+        command = DecideApproval(step_id, how != "reject", version, "ann", edited=edited)
+        try:
+            self.store.carry_out(command, None, self.now)
+        except (ActionChanged, AlreadyDecided, ApprovalExpired, NotWaiting):
+            assert self.run is run
+            return
+        if self.run is run:
+            decided = self.store.approvals[step_id].state
+            assert decided is (
+                ApprovalState.REJECTED if how == "reject" else ApprovalState.APPROVED
+            )
+            return
+        assert request.state is ApprovalState.OPEN
+        assert how != "stale"
+        self.deaf = True
+        if not deaf:
+            self.signal()
+
     def take_receipt(self, step_id: str) -> None:
         """A worker says that it put a receipt down; nobody is asked for that step any more.
 
@@ -256,7 +337,7 @@ class Simulation:
             self.store.carry_out(Resume("op", steps), None, self.now)
         except NotResumable:
             assert self.run is run
-            assert any(r.status is StepStatus.FAILED and not r.fence for r in rows)
+            assert any(r.status is StepStatus.FAILED and r.input is None for r in rows)
             return False
         self.next_execution()
         return True

@@ -13,7 +13,16 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from onward.domain.effects import EffectState
 from onward.domain.model import MAIN_LANE, RunStatus, StepStatus
-from onward.domain.protocol import AttemptClosed, Begin, Complete, Recover, Report, Restart, Settle
+from onward.domain.protocol import (
+    AttemptClosed,
+    Begin,
+    Complete,
+    Do,
+    Recover,
+    Report,
+    Restart,
+    Settle,
+)
 
 from tests.builders import payload, store_of
 from tests.driver_model import At, Execution
@@ -40,6 +49,7 @@ PROFILES = {
 }
 GIVEN_UP = {StepStatus.FAILED, StepStatus.SKIPPED, StepStatus.CANCELLED}
 AHEAD = 300.0
+DECISIONS = ["approve", "approve", "reject", "edit", "edit otherwise", "stale"]
 TROUBLES = [
     "loses a reply",
     "is woken early",
@@ -116,6 +126,20 @@ class DriverAndWorkers(RuleBasedStateMachine):
         if kind == "comes back" and len(sim.executions) > 1:
             self.old_execution_asks(data, data.draw(st.sampled_from(sim.executions[:-1])))
 
+    @precondition(lambda self: self.sim.execution.parked_lane is not None)
+    @rule(kind=st.sampled_from(["sleeps", "sleeps", "wakes", "its time is up", "loses a reply"]))
+    def parked_lane_goes_on(self, kind: str) -> None:
+        """A lane of the Map waits with the run's waits while others work."""
+        sim = self.sim
+        lane = sim.execution.parked_lane
+        assert lane is not None
+        if kind == "sleeps":
+            sim.park_lane()
+            return
+        if kind == "its time is up":
+            sim.advance(sim.execution.lanes[lane].seconds)
+        sim.wake_lane(lost_reply=kind == "loses a reply")
+
     def old_execution_asks(self, data: Any, old: Execution) -> None:
         """Whatever a replaced execution asks, it is told to stop and changes nothing."""
         rows = self.sim.store.steps.items()
@@ -138,7 +162,9 @@ class DriverAndWorkers(RuleBasedStateMachine):
     @rule(data=st.data(), lost_reply=st.booleans(), sends=st.booleans(), dead=st.booleans())
     def attempt_is_lost(self, data: Any, lost_reply: bool, sends: bool, dead: bool) -> None:
         """The driver gives an attempt up whose process, unless it is dead, lives on."""
-        lanes = self.sim.execution.lanes
+        lanes = {n: d for n, d in self.sim.execution.lanes.items() if d.do is not Do.WAIT}
+        if not lanes:
+            return
         lane = data.draw(st.sampled_from(sorted(lanes)))
         attempt = lanes[lane]
         frozen = data.draw(st.booleans())
@@ -171,6 +197,11 @@ class DriverAndWorkers(RuleBasedStateMachine):
     def operator_resolves(self, data: Any, abandon: bool, deaf: bool) -> None:
         step_id = data.draw(st.sampled_from(self.sim.doubts))
         self.sim.resolve(step_id, abandon=abandon, deaf=deaf)
+
+    @precondition(lambda self: self.sim.asked)
+    @rule(data=st.data(), how=st.sampled_from(DECISIONS), deaf=st.booleans())
+    def person_decides(self, data: Any, how: str, deaf: bool) -> None:
+        self.sim.decide(data.draw(st.sampled_from(self.sim.asked)), how, deaf=deaf)
 
     @precondition(lambda self: self.sim.deaf)
     @rule()
@@ -276,6 +307,7 @@ class DriverAndWorkers(RuleBasedStateMachine):
     @invariant()
     def an_answer_is_heard(self) -> None:
         assert not self.sim.sleeps_through_an_answer()
+        assert not self.sim.lane_sleeps_on()
 
     @invariant()
     def what_may_have_happened_is_known_as_such(self) -> None:

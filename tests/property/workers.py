@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from onward.domain.errors import Conflict
 from onward.domain.limits import FUNCTION_SECONDS
+from onward.domain.machine.move import rouses
 from onward.domain.model import Failure, Usage
 from onward.domain.protocol import AttemptClosed, Complete, Do, Fail
 
@@ -158,6 +159,7 @@ class Process:
         moved = (run.seq, run.generation) != (before.seq, before.generation)
         try:
             sim.store.commit(outcome)
+            sim.deaf = sim.deaf or rouses(outcome.before, outcome.run)
         except Conflict:
             assert sim.run is run
             self.answer(sim, self.commit(sim, command))

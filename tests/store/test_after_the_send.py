@@ -10,7 +10,7 @@ from onward.app.driving.carry_out import carry_out
 from onward.app.driving.execute_step import Attempt, Worker, execute_step
 from onward.aws.run_reader import RunReader
 from onward.aws.run_store import RunStore
-from onward.domain.effects import EffectState
+from onward.domain.effects import Effect, EffectState
 from onward.domain.errors import Contended
 from onward.domain.model import RunStatus, StepStatus
 from onward.domain.protocol import Decision, Do, Restart
@@ -175,8 +175,8 @@ def test_a_receipt_that_comes_after_its_run_has_failed_is_learned(begin: Any) ->
     tools.SCRIPT["pay"] = [fails]
     driver.attempt(first)
 
-    rows = made.drive.reader.rows(made.run_id, steps=["pay"], effects=["pay"])
-    step, effect = rows.steps["pay"], rows.effects["pay"]
+    rows = made.drive.reader.rows(made.run_id, steps=["pay"], records=[(Effect, "pay")])
+    step, effect = rows.steps["pay"], rows.of(Effect)["pay"]
     assert step is not None
     assert effect is not None
     assert (RunStatus.FAILED, {}) == (made.run.status, made.run.waiting)

@@ -172,8 +172,10 @@ def test_an_answer_to_one_of_two_doubts_is_heard_too() -> None:
     send(store, Settle())
     answer(store, Verdict.APPLIED)
     assert RunStatus.QUEUED is store.run.status
-    assert "next" == send(store, Settle(), QUIET).step_id
-    assert Do.WAIT is send(store, Complete("next", 1, payload(1)), QUIET).do
+    step_lane, parked = send(store, Settle(), QUIET).lanes
+    assert ("next", Do.WAIT) == (step_lane.step_id, parked.do)
+    assert Do.STOP is send(store, Complete("next", 1, payload(1)), QUIET).do
+    assert Do.WAIT is send(store, Settle(), QUIET).do
     assert RunStatus.NEEDS_RECONCILIATION is store.run.status
 
 

@@ -58,7 +58,7 @@ def test_a_commit_in_the_middle_of_a_long_chain_is_as_small_as_any() -> None:
     seen = Seen(store)
     Drive(store).to_the_end()
     sizes = {
-        (len(o.steps), len(o.effects), len(o.events), len(o.run.ready), len(o.run.frontier))
+        (len(o.steps), len(o.records), len(o.events), len(o.run.ready), len(o.run.frontier))
         for o in seen.outcomes[1:-1]
     }
     assert {(2, 0, 2, 0, 0)} == sizes

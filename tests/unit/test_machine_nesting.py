@@ -48,7 +48,7 @@ def fits(_store: MemoryStore, outcome: Outcome) -> None:
 
     A cursor more for each part with steps that nobody has claimed yet, which are no levels.
     """
-    rows = len(outcome.steps) + len(outcome.effects)
+    rows = len(outcome.steps) + len(outcome.records)
     assert 1 + rows + len(outcome.events) + len(outcome.incidents) <= 100
     row = run_item(replace(outcome.run, ready=outcome.run.ready[-10:]))
     size = sum(len(name) + len(str(*value.values())) for name, value in row.items())

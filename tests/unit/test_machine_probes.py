@@ -231,7 +231,8 @@ def test_a_lane_leaves_a_doubt_to_the_main_lane_and_goes_on() -> None:
     store = store_of(compiled(step("s0", "probe"), step("b"), step("c", after=["b"])))
     send(store, Begin())
     store.mark_sent("s0", 1, NOW)
-    assert Do.STOP is send(store, Recover("s0", 1, 1, "lost", dead=True)).do
+    parked = send(store, Recover("s0", 1, 1, "lost", dead=True))
+    assert (Do.WAIT, 1, 30) == (parked.do, parked.lane, parked.seconds)
     assert "c" == send(store, Complete("b", 1, payload(1))).step_id
     send(store, Complete("c", 1, payload(1)))
     assert (Do.WAIT, 30) == (send(store, Settle()).do, send(store, Settle()).seconds)

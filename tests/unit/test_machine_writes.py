@@ -283,4 +283,6 @@ def test_every_read_row_that_changes_is_named_with_what_it_was() -> None:
     send(store, Begin())
     outcome = store.decided(Complete("s0", 1, payload(1)), 1, NOW)
     assert [("s0", True), ("s1", False)] == [(n.step_id, o is not None) for o, n in outcome.steps]
-    assert [("s0", True), ("s1", False)] == [(n.step_id, o is not None) for o, n in outcome.effects]
+    assert [("s0", True), ("s1", False)] == [
+        (n.step_id, o is not None) for o, n in outcome.of(Effect)
+    ]

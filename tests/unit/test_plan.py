@@ -52,7 +52,7 @@ def faults_of(document: Any) -> dict[str, str]:
         ({"tool": "read"}, "/id", "a step id matches"),
         (step("a", retries=3), "/retries", "'retries' is not a key of a step"),
         (step("a") | {"x/y~": 3}, "/x~1y~0", "is not a key of a step"),
-        (step("a", approval={}), "/approval", "'approval' is not available yet"),
+        (step("a", runs_on="gpu"), "/runs_on", "'runs_on' is not available yet"),
         (step("a", timeout=0), "/timeout", "whole seconds from 1 to 840"),
         (step("a", timeout=841), "/timeout", "whole seconds"),
         (step("a", timeout=1.5), "/timeout", "whole seconds"),

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from onward.aws.codec import dumps, item, optional, payload_item, plain, read_payload
 from onward.domain.model import Payload, PlannedStep, Policy
 from onward.domain.submission import Submission
+from onward.domain.waits import ApprovalTerms, OnExpiry, WaitTerms
 
 if TYPE_CHECKING:
     from onward.aws.codec import Item
@@ -29,6 +30,9 @@ def plan_item(step: PlannedStep) -> Item:
             "optional": step.optional or None,
             "expands": step.expands or None,
             "policy": asdict(step.policy) if step.tool else None,
+            "when": step.when,
+            "approval": step.approval and asdict(step.approval),
+            "wait": step.wait and asdict(step.wait),
         }
     )
 
@@ -48,7 +52,19 @@ def read_planned(encoded: Item) -> PlannedStep:
         optional=row.get("optional", False),
         expands=row.get("expands", False),
         policy=optional(row, "policy", lambda policy: Policy(**policy)) or Policy(),
+        when=optional(row, "when", lambda condition: condition),
+        approval=optional(row, "approval", _approval_terms),
+        wait=optional(row, "wait", _wait_terms),
     )
+
+
+def _approval_terms(said: dict[str, Any]) -> ApprovalTerms:
+    lists = {name: tuple(said[name]) for name in ("groups", "editable")}
+    return ApprovalTerms(**said | lists | {"on_expiry": OnExpiry(said["on_expiry"])})
+
+
+def _wait_terms(said: dict[str, Any]) -> WaitTerms:
+    return WaitTerms(**said | {"on_expiry": OnExpiry(said["on_expiry"])})
 
 
 def submission_item(submission: Submission) -> Item:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from onward.aws import keys
+from onward.aws.rows import EXPIRING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from onward.aws.blobs import Blobs
     from onward.domain.model import Run
-
-EXPIRING: Final = (keys.EVENT, keys.STEP, keys.PLAN, keys.SUBMISSION)
-"""The run itself stays, with its ledger of effects and its deliveries."""
 
 
 class Retention:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from onward.aws import codec, keys
 from onward.aws.changes import change
+from onward.aws.rows import EFFECT, NO_RECEIPT
 from onward.domain.errors import Conflict
 
 if TYPE_CHECKING:
     from onward.aws.codec import Item
     from onward.domain.model import Payload, Run
-
-
-NO_RECEIPT: Final = "attribute_not_exists(receipt) AND attribute_not_exists(receipt_ref)"
 
 
 class RunMarks:
@@ -76,7 +74,7 @@ class RunMarks:
         try:
             answer = self._client.update_item(
                 TableName=self.table,
-                Key={"pk": {"S": keys.run_pk(run_id)}, "sk": {"S": keys.effect_sk(step_id)}},
+                Key={"pk": {"S": keys.run_pk(run_id)}, "sk": {"S": EFFECT.sk(step_id)}},
                 UpdateExpression=f"SET {sets}{removes}",
                 ConditionExpression=(
                     f"fence = :f AND (attribute_not_exists(sent_fence) OR sent_fence < :f){more}"
@@ -101,7 +99,7 @@ class RunMarks:
         """Return the ledger row if it bears this very mark, and nobody fenced it since."""
         answer = self._client.get_item(
             TableName=self.table,
-            Key={"pk": {"S": keys.run_pk(run_id)}, "sk": {"S": keys.effect_sk(step_id)}},
+            Key={"pk": {"S": keys.run_pk(run_id)}, "sk": {"S": EFFECT.sk(step_id)}},
             ConsistentRead=True,
         )
         row: Item = answer.get("Item", {})
@@ -119,24 +117,25 @@ class RunMarks:
         names = ", ".join(f"{name} = :{name}" for name in values)
         self._client.update_item(
             TableName=self.table,
-            Key={"pk": {"S": keys.run_pk(run_id)}, "sk": {"S": keys.effect_sk(step_id)}},
+            Key={"pk": {"S": keys.run_pk(run_id)}, "sk": {"S": EFFECT.sk(step_id)}},
             UpdateExpression=f"SET {names}",
             ConditionExpression="sent_fence = :f",
             ExpressionAttributeValues={f":{n}": v for n, v in values.items()}
             | {":f": {"N": str(fence)}},
         )
 
-    def keep_token(self, run: Run, token: str) -> bool:
+    def keep_token(self, run: Run, token: str, *, lane: bool = False) -> bool:
         """Store a parked driver's task token if the run has not moved since it was read.
 
         Without `seq = seen` an answer committed between the decision to wait and this write
-        would find no token to signal, and the driver would sleep through it.
+        would find no token to signal, and the driver would sleep through it. The row says whose
+        token it is: that of the Map's `lane` that it calls parked, or the main lane's.
         """
         try:
             self._client.update_item(
                 TableName=self.table,
                 Key={"pk": {"S": keys.run_pk(run.run_id)}, "sk": {"S": keys.RUN}},
-                UpdateExpression="SET park_token = :t",
+                UpdateExpression="SET park_token = :t" + ("" if lane else " REMOVE parked"),
                 ConditionExpression="seq = :seen AND generation = :g",
                 ExpressionAttributeValues={
                     ":t": {"S": token},

@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 from onward.aws import codec, keys, plan_codec
 from onward.aws.batches import real_pauses
+from onward.aws.rows import BY_RECORD, PLAN, STEP, kind_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from onward.aws.batches import Pauses
     from onward.aws.codec import Item
-    from onward.domain.effects import Effect
     from onward.domain.model import Event, PlannedStep, Run, Step
+    from onward.domain.protocol import RecordT
     from onward.domain.submission import Submission
 
 BATCH_KEYS: Final = 100
@@ -22,13 +23,17 @@ BATCH_KEYS: Final = 100
 
 @dataclass(slots=True)
 class Rows:
-    """Rows of one run by kind; a step or effect that was asked for and is not there is None."""
+    """Rows of one run by kind; a step or record that was asked for and is not there is None."""
 
     run: Run | None = None
     submission: Submission | None = None
     plan: dict[str, PlannedStep] = field(default_factory=dict)
     steps: dict[str, Step | None] = field(default_factory=dict)
-    effects: dict[str, Effect | None] = field(default_factory=dict)
+    records: dict[type, dict[str, Any]] = field(default_factory=dict)
+
+    def of(self, kind: type[RecordT]) -> dict[str, RecordT | None]:
+        """Return the records of one kind, by step."""
+        return self.records.setdefault(kind, {})
 
 
 class RunReader:
@@ -48,7 +53,7 @@ class RunReader:
         submission: bool = False,
         plan: Iterable[str] = (),
         steps: Iterable[str] = (),
-        effects: Iterable[str] = (),
+        records: Iterable[tuple[type, str]] = (),
     ) -> Rows:
         """Return the named rows, 100 a service call; raises Unavailable for a table too busy.
 
@@ -56,13 +61,12 @@ class RunReader:
         its write on the row's `seq` is safe: rows read after it are at least as new.
         """
         wanted = [keys.RUN] * run + [keys.SUBMISSION] * submission
-        wanted += [keys.plan_sk(key) for key in plan]
-        wanted += [keys.step_sk(step_id) for step_id in steps]
-        wanted += [keys.effect_sk(step_id) for step_id in effects]
-        found = Rows(
-            steps=dict.fromkeys(steps, None),
-            effects=dict.fromkeys(effects, None),
-        )
+        wanted += [PLAN.sk(key) for key in plan]
+        wanted += [STEP.sk(step_id) for step_id in steps]
+        found = Rows(steps=dict.fromkeys(steps, None))
+        for kind, step_id in records:
+            wanted.append(BY_RECORD[kind].sk(step_id))
+            found.records.setdefault(kind, {})[step_id] = None
         for encoded in self._batch(keys.run_pk(run_id), wanted):
             _file(found, encoded)
         return found
@@ -95,10 +99,11 @@ class RunReader:
         found = self._query(keys.run_pk(run_id), "begins_with(sk, :a)", {":a": keys.STEP})
         return [codec.read_step(encoded) for encoded in found]
 
-    def effects(self, run_id: str) -> list[Effect]:
-        """Return the run's ledger."""
-        found = self._query(keys.run_pk(run_id), "begins_with(sk, :a)", {":a": keys.EFFECT})
-        return [codec.read_effect(encoded) for encoded in found]
+    def records(self, run_id: str, kind: type[RecordT]) -> list[RecordT]:
+        """Return all records of a kind that a run's steps have: its ledger, its approvals."""
+        row = BY_RECORD[kind]
+        found = self._query(keys.run_pk(run_id), "begins_with(sk, :a)", {":a": row.prefix})
+        return [row.decode(encoded) for encoded in found]
 
     def events(self, run_id: str, after: int, limit: int) -> list[Event]:
         """Return events `after+1 …`, the dense prefix only.
@@ -159,12 +164,12 @@ def _file(rows: Rows, encoded: Item) -> None:
         rows.run = codec.read_run(encoded)
     elif sk == keys.SUBMISSION:
         rows.submission = plan_codec.read_submission(encoded)
-    elif sk.startswith(keys.PLAN):
-        planned = plan_codec.read_planned(encoded)
-        rows.plan[planned.key] = planned
-    elif sk.startswith(keys.STEP):
-        step = codec.read_step(encoded)
-        rows.steps[step.step_id] = step
-    elif sk.startswith(keys.EFFECT):
-        effect = codec.read_effect(encoded)
-        rows.effects[effect.step_id] = effect
+    elif (kind := kind_of(sk)) is not None:
+        key = sk.removeprefix(kind.prefix)
+        decoded = kind.decode(encoded)
+        if kind is PLAN:
+            rows.plan[key] = decoded
+        elif kind is STEP:
+            rows.steps[key] = decoded
+        else:
+            rows.records.setdefault(kind.record, {})[key] = decoded

@@ -13,7 +13,8 @@ from onward.aws.codec import SCHEMA, Item, item
 from onward.aws.failures import UNANSWERED
 from onward.aws.incidents import incident_item
 from onward.aws.open_index import open_keys
-from onward.aws.run_marks import NO_RECEIPT, RunMarks
+from onward.aws.rows import BY_RECORD, PLAN
+from onward.aws.run_marks import RunMarks
 from onward.domain.errors import Conflict, StoreError
 from onward.domain.limits import TRANSACTION_ROWS
 
@@ -21,9 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from onward.aws.batches import Pauses
-    from onward.domain.effects import Effect
     from onward.domain.model import Event, PlannedStep, Run, Step
-    from onward.domain.protocol import Outcome
+    from onward.domain.protocol import Outcome, Record
     from onward.domain.submission import Submission
 
 BATCH_WRITES: Final = 25
@@ -74,19 +74,13 @@ class RunStore(RunMarks):
             another reader  B: read seq 7 ─► decide ───────► commit if seq = 7: refused
 
         `seq = seen` lets the first of two deciders win; `generation = mine` fences a driver
-        that was replaced; `fence = seen` on step and effect rows fences an attempt that was
-        taken over; `sent_fence` unchanged on an effect closes the race of a takeover that
-        believes a write unsent with the worker that is just marking it. No receipt where none was
-        read closes the one of an operator's result, or a takeover's doubt, with the worker that is
-        just putting down what the receiver answered: what it answered is never overwritten.
-        `at_seq = seen` on a step: a BatchGetItem is no snapshot, so its row may be older than the
-        run's beside it.
+        that was replaced. What every other row is conditioned on says its kind (`aws.rows`).
         """
         before = outcome.before
         pk = keys.run_pk(before.run_id)
         writes = [self._run_update(outcome)]
-        writes += [self._step_write(pk, old, new) for old, new in outcome.steps]
-        writes += [self._effect_write(pk, old, new) for old, new in outcome.effects if old != new]
+        changed = (*outcome.steps, *(pair for pair in outcome.records if pair[0] != pair[1]))
+        writes += [self._row_write(pk, old, new) for old, new in changed]
         writes += [self._event_put(before, event, commit_id) for event in outcome.events]
         writes += [
             self._put(incident_item(before, incident) | {"schema": SCHEMA})
@@ -118,8 +112,7 @@ class RunStore(RunMarks):
             | plan_codec.submission_item(submission),
         ]
         plan_rows = [
-            {"pk": {"S": pk}, "sk": {"S": keys.plan_sk(step.key)}} | plan_codec.plan_item(step)
-            for step in plan
+            {"pk": {"S": pk}, "sk": {"S": PLAN.sk(step.key)}} | PLAN.encode(step) for step in plan
         ]
         if len(plan_rows) + len(rows) + 2 > TRANSACTION_ROWS:
             self._write_ahead(plan_rows)
@@ -139,7 +132,7 @@ class RunStore(RunMarks):
         pk = keys.run_pk(run_id)
         self._write_ahead(
             [
-                {"pk": {"S": pk}, "sk": {"S": keys.plan_sk(step.key)}} | plan_codec.plan_item(step)
+                {"pk": {"S": pk}, "sk": {"S": PLAN.sk(step.key)}} | PLAN.encode(step)
                 for step in steps
             ]
         )
@@ -206,27 +199,14 @@ class RunStore(RunMarks):
             changes["expired_at"] = {}
         return self._update(keys.run_pk(run.run_id), keys.RUN, changes, condition, seen)
 
-    def _step_write(self, pk: str, old: Step | None, new: Step) -> dict[str, Any]:
-        sk = keys.step_sk(new.step_id)
+    def _row_write(self, pk: str, old: Step | Record | None, new: Step | Record) -> dict[str, Any]:
+        """Write a row as its kind says it may be."""
+        kind = BY_RECORD[type(new)]
+        sk = kind.sk(kind.key(new))
         if old is None:
-            return self._birth(pk, sk, codec.step_item(new))
-        changes = _diff(codec.step_item(old), codec.step_item(new))
-        seen = {":f": {"N": str(old.fence)}, ":q": {"N": str(old.at_seq)}}
-        return self._update(pk, sk, changes, "fence = :f AND at_seq = :q", seen)
-
-    def _effect_write(self, pk: str, old: Effect | None, new: Effect) -> dict[str, Any]:
-        sk = keys.effect_sk(new.step_id)
-        if old is None:
-            return self._birth(pk, sk, codec.effect_item(new))
-        changes = _diff(codec.effect_item(old), codec.effect_item(new))
-        seen = {":f": {"N": str(old.fence)}}
-        if old.sent_fence is None:
-            condition = "fence = :f AND attribute_not_exists(sent_fence)"
-        else:
-            condition = "fence = :f AND sent_fence = :s"
-            seen[":s"] = {"N": str(old.sent_fence)}
-        if old.receipt is None:
-            condition += f" AND {NO_RECEIPT}"
+            return self._birth(pk, sk, kind.encode(new))
+        changes = _diff(kind.encode(old), kind.encode(new))
+        condition, seen = kind.unchanged(old)
         return self._update(pk, sk, changes, condition, seen)
 
     def _event_put(self, run: Run, event: Event, commit_id: str) -> dict[str, Any]:

@@ -13,6 +13,8 @@ OnwardError
 │   ├── NotFound ─ RunNotFound, ArtifactNotFound, EndpointNotFound, KeyNotFound, RouteNotFound
 │   ├── IdempotencyKeyReused ├── IdempotencyInProgress
 │   ├── NotWaiting           ├── NotResumable
+│   ├── ActionChanged        ├── AlreadyDecided
+│   ├── ApprovalExpired      ├── NotEditable
 │   ├── LastOperatorKey      ├── TooManyEndpoints
 │   └── CursorExpired        └── TooManyRuns
 └── StoreError
@@ -286,6 +288,34 @@ class NotWaiting(RequestError):
 
     code = "not_waiting"
     status = 409
+
+
+class ActionChanged(RequestError):
+    """A decision names another action than the one that is proposed."""
+
+    code = "action_changed"
+    status = 409
+
+
+class AlreadyDecided(RequestError):
+    """Another decision was taken before this one."""
+
+    code = "already_decided"
+    status = 409
+
+
+class ApprovalExpired(RequestError):
+    """A decision came at or after the time by which it was asked for."""
+
+    code = "approval_expired"
+    status = 410
+
+
+class NotEditable(RequestError):
+    """An approver changed a member of the input that its step does not let them change."""
+
+    code = "not_editable"
+    status = 403
 
 
 class NotResumable(RequestError):

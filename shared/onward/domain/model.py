@@ -13,6 +13,7 @@ from onward.domain.limits import FUNCTION_SECONDS, MAX_STALLS, MAX_STEPS, RunLim
 
 if TYPE_CHECKING:
     from onward.domain.incidents import Interruption
+    from onward.domain.waits import ApprovalTerms, WaitTerms
 
 Json: TypeAlias = "dict[str, Json] | list[Json] | str | int | float | bool | None"
 
@@ -102,7 +103,8 @@ class PlannedStep:
     """One immutable step of a plan.
 
     `singles` are the dependents that need nothing else, `joins` those that need more, with how
-    many in all. The row with an empty id lists a part's roots as singles.
+    many in all. The row with an empty id lists a part's roots as singles. `when` is the condition
+    without which it is skipped; one that `wait`s has no tool.
     """
 
     key: str
@@ -116,6 +118,9 @@ class PlannedStep:
     optional: bool = False
     expands: bool = False
     policy: Policy = field(default_factory=Policy)
+    when: Json = None
+    approval: ApprovalTerms | None = None
+    wait: WaitTerms | None = None
 
     @property
     def step_id(self) -> str:
@@ -224,6 +229,7 @@ class Run:
     the dependents with a single need. `extensions` counts how often steps were added; `extended`
     says of a few that added others how many of those have ended. `max_steps` and `max_children`
     are what its plan and its fan-outs may grow to, `bytes_left` what its inputs may still come to.
+    `parked` is the lane of a Map that waits with the run's waits while other lanes work.
     `looks` are writes that were sent again, and when their receivers are to be asked once more.
     """
 
@@ -261,6 +267,7 @@ class Run:
     deadline: float | None = None
     due_at: int | None = None
     park_token: str | None = None
+    parked: int | None = None
     stalls: int = 0
     lost: Interruption | None = None
     sync_revision: int = 0

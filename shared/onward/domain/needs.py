@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from onward.domain.limits import MAX_DEPTH
+from onward.domain.plan_waits import templates
 from onward.domain.template import REF, deeper_than, parse, references, walk
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ ADDED: Final = "added"
 
 def added_needed(step: PlannedStep) -> frozenset[str]:
     """Return the steps of which a claim reads what the steps they added returned."""
-    found = references(step.input) + references(step.for_each)
+    found = references([step.input, step.when, step.for_each])
     return frozenset(
         reference.step
         for reference in found
@@ -28,7 +29,7 @@ def added_needed(step: PlannedStep) -> frozenset[str]:
 
 def outputs_needed(step: PlannedStep) -> frozenset[str]:
     """Return the steps whose outputs a claim of this step reads."""
-    found = references(step.input) + references(step.for_each)
+    found = references([step.input, step.when, step.for_each])
     return frozenset(reference.step for reference in found if reference.step is not None)
 
 
@@ -48,7 +49,7 @@ def children_needed(claim: Claim, step: PlannedStep) -> dict[str, frozenset[int]
         both = None if before is None or indexes is None else before | indexes
         found[reference.step] = both
 
-    for reference in references(step.input):
+    for reference in references([step.input, step.when]):
         take(reference, _index(reference))
     for reference in references(step.for_each):
         item = frozenset() if claim.index is None else frozenset({claim.index})
@@ -71,7 +72,8 @@ def mentioned(steps: Json) -> frozenset[str]:
         found |= (
             {name for name in after if isinstance(name, str)} if isinstance(after, list) else set()
         )
-        for _, node in walk([step.get("input"), step.get("for_each")]):
+        found_in = [template for _, template in templates(step)]
+        for _, node in walk([*found_in, step.get("for_each")]):
             reference = parse(node.get(REF)) if isinstance(node, dict) else None
             if reference is not None and reference.step is not None:
                 found.add(reference.step)

@@ -17,19 +17,31 @@ from onward.domain.limits import (
     MAX_STEPS,
 )
 from onward.domain.model import FIRST_PART, Json, PlannedStep, Policy, plan_key
+from onward.domain.plan_waits import (
+    WAIT_KEYS,
+    approval_terms,
+    check_waits,
+    templates,
+    wait_terms,
+)
 from onward.domain.template import LITERAL, REF, deeper_than, escaped, is_literal, parse, walk
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 STEP_ID: Final = re.compile(r"[a-z0-9_-]{1,64}")
-_STEP_KEYS: Final = frozenset({"id", "tool", "input", "after", "for_each", "optional", "timeout"})
-_LATER_KEYS: Final = frozenset({"approval", "runs_on"})
+_STEP_KEYS: Final = WAIT_KEYS | {
+    "id", "tool", "input", "after", "for_each", "optional", "timeout", "when", "approval",
+}  # fmt: skip
+_LATER_KEYS: Final = frozenset({"runs_on", "any_version"})
 
 
 @dataclass(frozen=True, slots=True)
 class ToolSpec:
-    """What a plan must know of a tool. `fields`: all input names, None when any are allowed."""
+    """What a plan must know of a tool. `fields`: all input names, None when any are allowed.
+
+    `nullable`: those of them that may be null.
+    """
 
     name: str
     entry: str
@@ -37,6 +49,11 @@ class ToolSpec:
     required: frozenset[str] = frozenset()
     fields: frozenset[str] | None = None
     expands: bool = False
+    nullable: frozenset[str] = frozenset()
+
+
+_NO_TOOL: Final = ToolSpec(name="", entry="", policy=Policy())
+"""Of a step that waits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,14 +155,17 @@ def _draft(
     if not isinstance(step_id, str) or not STEP_ID.fullmatch(step_id):
         faults.append(Fault(f"{pointer}/id", f"a step id matches {STEP_ID.pattern}"))
     tool = tools.get(name) if isinstance(name, str) else None
-    if tool is None:
+    if tool is None and not (WAIT_KEYS & step.keys()):
         faults.append(Fault(f"{pointer}/tool", f"unknown tool {name!r}"))
+    elif tool is None:
+        pass  # it waits instead
     elif tool.policy.writes and tool.policy.idempotency is None:
         faults.append(Fault(f"{pointer}/tool", f"write tool {name!r} has no recovery policy"))
     # An id that is no string names nothing; its place does, which no reference can say.
     draft = _Draft(step_id if isinstance(step_id, str) else pointer, pointer, step, tool)
     _check_shape(draft, faults)
     _check_input(draft, faults)
+    check_waits(step, tool.fields if tool else None, pointer, faults)
     return draft
 
 
@@ -201,7 +221,11 @@ def _check_references(
 ) -> None:
     """Check that references name steps that exist, and collect what the step needs."""
     step, for_each = draft.document, draft.document.get("for_each")
-    nodes = [(pointer, node, True) for pointer, node in walk(step.get("input", {}), "/input")]
+    nodes = [
+        (pointer, node, above != "/when")
+        for above, template in templates(step)
+        for pointer, node in walk(template, above)
+    ]
     if _is_one_reference(for_each):
         nodes.append(("/for_each", for_each, False))
     for below, node, in_template in nodes:
@@ -217,10 +241,27 @@ def _check_references(
             faults.append(Fault(pointer, "item is there only in the input of a for_each step"))
         elif reference.step is not None and reference.step not in ended:
             _need(draft, reference.step, pointer, drafts, faults)
+            _check_nullable(draft, drafts.get(reference.step), below, faults)
     after = step.get("after", [])
     for index, other in enumerate(after if isinstance(after, list) else []):
         if isinstance(other, str) and other not in ended:
             _need(draft, other, f"{draft.pointer}/after/{index}", drafts, faults)
+
+
+def _check_nullable(draft: _Draft, needed: _Draft | None, below: str, faults: list[Fault]) -> None:
+    """A step that may be skipped has no output: what takes it must take null."""
+    if needed is None or draft.tool is None or "when" not in needed.document:
+        return
+    _, place, *deeper = below.split("/", 3)
+    if place != "input" or len(deeper) > 1:
+        return
+    if not deeper:
+        faults.append(
+            Fault(draft.pointer + below, f"step {needed.id!r} may be skipped: no input then")
+        )
+    elif draft.tool.fields is not None and deeper[0] not in draft.tool.nullable:
+        message = f"step {needed.id!r} may be skipped, and {deeper[0]!r} may not be null"
+        faults.append(Fault(draft.pointer + below, message))
 
 
 def _names_refused_id(text: Json, drafts: dict[str, _Draft]) -> bool:
@@ -272,20 +313,23 @@ def _check_room(
 
 
 def _planned(draft: _Draft, part: str) -> PlannedStep:
-    step, tool = draft.document, draft.tool
-    assert tool is not None  # noqa: S101 - an unknown tool is a fault, and there are none
+    step, tool = draft.document, draft.tool or _NO_TOOL
     timeout = step.get("timeout")
+    wait, template = wait_terms(step)
     policy = replace(tool.policy, timeout=timeout) if isinstance(timeout, int) else tool.policy
     return PlannedStep(
         key=plan_key(part, draft.id),
         tool=tool.name,
         entry=tool.entry,
-        input=step.get("input", {}),
+        input=template,
         needs=tuple(plan_key(part, need) for need in sorted(draft.needs)),
         for_each=step.get("for_each"),
         optional=bool(step.get("optional", False)),
         expands=tool.expands,
         policy=policy,
+        when=step.get("when"),
+        approval=approval_terms(step.get("approval")),
+        wait=wait,
     )
 
 

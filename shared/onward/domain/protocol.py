@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 from onward.domain.model import (
+    MAIN_LANE,
     Event,
     Failure,
     Json,
@@ -26,6 +27,13 @@ if TYPE_CHECKING:
     from onward.domain.effects import Effect
     from onward.domain.incidents import Incident
     from onward.domain.manifest import Gathering
+    from onward.domain.waits import ApprovalRequest, Awaited
+
+
+Record: TypeAlias = "Effect | ApprovalRequest | Awaited"
+"""What a step may have one of, in a row of its own beside the step's."""
+
+RecordT = TypeVar("RecordT", "Effect", "ApprovalRequest", "Awaited")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +44,13 @@ class Begin:
 @dataclass(frozen=True, slots=True)
 class Settle:
     """The main lane asks what is next: after a Map, after a Park, or for a handoff."""
+
+
+@dataclass(frozen=True, slots=True)
+class WakeLane:
+    """The parked lane of a Map asks what is next: it was signalled, or the first wait is over."""
+
+    lane: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +168,21 @@ class Resolve:
 
 
 @dataclass(frozen=True, slots=True)
+class DecideApproval:
+    """A person approves or rejects the action that a step proposes.
+
+    `action_version` is the one that was seen. `edited`: the action to do instead, checked before.
+    """
+
+    step_id: str
+    approve: bool
+    action_version: str
+    by: str
+    comment: str = ""
+    edited: Resolved | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class TakeReceipt:
     """A worker put a receipt on its ledger row although its attempt had been given up."""
 
@@ -175,12 +205,14 @@ class Resume:
     steps: tuple[str, ...]
 
 
-DriverCommand: TypeAlias = Begin | Settle | Complete | Fail | Recover | Report | Restart
-OutsideCommand: TypeAlias = Resolve | Resume | TakeReceipt | Suspect
+DriverCommand: TypeAlias = Begin | Settle | WakeLane | Complete | Fail | Recover | Report | Restart
+OutsideCommand: TypeAlias = Resolve | Resume | TakeReceipt | Suspect | DecideApproval
 """Commands that no execution of the driver gives; the run may have ended."""
 
 Command: TypeAlias = DriverCommand | OutsideCommand
-OfStep: TypeAlias = Complete | Fail | Recover | Report | Resolve | TakeReceipt | Suspect
+OfStep: TypeAlias = (
+    Complete | Fail | Recover | Report | Resolve | TakeReceipt | Suspect | DecideApproval
+)
 
 
 class Do(StrEnum):
@@ -227,6 +259,8 @@ class Decision:
             document["seconds"] = self.seconds
         if self.do is Do.WAIT:
             document["seq"] = self.seq
+        if self.do is Do.WAIT and self.lane != MAIN_LANE:
+            document["lane"] = self.lane
         if self.do is Do.FANOUT:
             document["lanes"] = [lane.to_json() for lane in self.lanes]
         return document
@@ -246,7 +280,8 @@ class Resolved:
 
     `digest` is the action version: the hash of tool and input. `items` counts a `for_each`,
     `size` is about how many bytes of JSON the input has. `late` is the step whose outputs were not
-    read in time, where there is time no more.
+    read in time, where there is time no more. `unmet`: the step's condition is not true. `key` and
+    `until` are what a step that waits is resolved to.
     """
 
     payload: Payload | None = None
@@ -255,11 +290,14 @@ class Resolved:
     size: int = 0
     fault: str | None = None
     late: str | None = None
+    unmet: bool = False
+    key: str | None = None
+    until: float | None = None
 
 
 @dataclass(slots=True)
 class View:
-    """What has been read of a run. A step or effect mapped to None has no row.
+    """What has been read of a run. A step or record mapped to None has no row.
 
     `hurried`: there is no time to make inputs or manifests; the next commit, which is settle's, is
     to claim steps and end fan-outs.
@@ -268,10 +306,14 @@ class View:
     run: Run
     plan: dict[str, PlannedStep] = field(default_factory=dict)
     steps: dict[str, Step | None] = field(default_factory=dict)
-    effects: dict[str, Effect | None] = field(default_factory=dict)
+    records: dict[type, dict[str, Any]] = field(default_factory=dict)
     inputs: dict[str, Resolved] = field(default_factory=dict)
     manifests: dict[Gathering, Payload] = field(default_factory=dict)
     hurried: bool = False
+
+    def of(self, kind: type[RecordT]) -> dict[str, RecordT | None]:
+        """Return the records of one kind that were read, by step."""
+        return self.records.setdefault(kind, {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,17 +335,17 @@ class RowsMissing(LookupError):
         self,
         plan: frozenset[str] = frozenset(),
         steps: frozenset[str] = frozenset(),
-        effects: frozenset[str] = frozenset(),
+        records: frozenset[tuple[type, str]] = frozenset(),
         inputs: frozenset[Claim] = frozenset(),
         manifests: frozenset[Gathering] = frozenset(),
     ) -> None:
         """Name what is missing, by plan key, step id and claim."""
-        wanted = {"plan": plan, "steps": steps, "effects": effects}
-        text = " ".join(f"{kind}={sorted(names)}" for kind, names in wanted.items())
+        found = sorted(f"{kind.__name__} {step_id}" for kind, step_id in records)
+        text = f"plan={sorted(plan)} steps={sorted(steps)} records={found}"
         super().__init__(f"{text} inputs={len(inputs)} manifests={len(manifests)}")
         self.plan = plan
         self.steps = steps
-        self.effects = effects
+        self.records = records
         self.inputs = inputs
         self.manifests = manifests
 
@@ -320,16 +362,21 @@ class AttemptClosed(LookupError):
 class Outcome:
     """The changed rows, new events and next move; equal `before` and `run` mean no commit.
 
-    `steps` and `effects` pair each row as it was read (None: a birth) with what it becomes.
+    `steps` and `records` pair each row as it was read (None: a birth) with what it becomes.
     """
 
     before: Run
     run: Run
     decision: Decision
     steps: tuple[tuple[Step | None, Step], ...] = ()
-    effects: tuple[tuple[Effect | None, Effect], ...] = ()
+    records: tuple[tuple[Record | None, Record], ...] = ()
     events: tuple[Event, ...] = ()
     incidents: tuple[Incident, ...] = ()
+
+    def of(self, kind: type[RecordT]) -> list[tuple[RecordT | None, RecordT]]:
+        """Return the changed records of one kind."""
+        found: Any = [pair for pair in self.records if isinstance(pair[1], kind)]
+        return list(found)
 
     @property
     def changes(self) -> bool:

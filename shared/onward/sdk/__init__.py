@@ -28,10 +28,12 @@ if TYPE_CHECKING:
     from onward.sdk.conversation import Model, converse
     from onward.sdk.probe import Applied, NotApplied, Unsure
     from onward.sdk.tools import Retry, Tool, ToolRefused, tool
+    from onward.sdk.waits import Approval, Signal
     from onward.sdk.workflow import Step, Workflow, literal, plan_faults, ref
 
 _HOME = {
     "Applied": "onward.sdk.probe",
+    "Approval": "onward.sdk.waits",
     "NotApplied": "onward.sdk.probe",
     "Unsure": "onward.sdk.probe",
     "Artifact": "onward.sdk.artifact",
@@ -46,6 +48,7 @@ _HOME = {
     "Retry": "onward.sdk.tools",
     "SANDBOX_MODULES": "onward.sandbox.modules",
     "SandboxUnavailable": "onward.domain.errors",
+    "Signal": "onward.sdk.waits",
     "Step": "onward.sdk.workflow",
     "StepContext": "onward.sdk.context",
     "StepError": "onward.domain.errors",
@@ -64,6 +67,7 @@ __all__ = [
     "PAGE_HEAD",
     "SANDBOX_MODULES",
     "Applied",
+    "Approval",
     "Artifact",
     "CodeFailed",
     "Fatal",
@@ -75,6 +79,7 @@ __all__ = [
     "RateLimited",
     "Retry",
     "SandboxUnavailable",
+    "Signal",
     "Step",
     "StepContext",
     "StepError",

@@ -16,7 +16,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, partial
 from inspect import get_annotations, signature
-from typing import TYPE_CHECKING, Any, Final, Literal
+from types import NoneType, UnionType
+from typing import TYPE_CHECKING, Any, Final, Literal, Union, get_args, get_origin
 
 from pydantic import BaseModel, TypeAdapter
 
@@ -126,6 +127,11 @@ class Tool:
             ),
             fields=None if open_ended else frozenset(names),
             expands=self.expands,
+            nullable=frozenset(
+                field.alias or name
+                for name, field in fields.items()
+                if _may_be_null(field.annotation)
+            ),
         )
 
     def round_trip(self, value: Any) -> Json:
@@ -224,3 +230,10 @@ def _refuse_contradictions(
         raise ToolRefused(f"tool {label}: timeout is 1 to {MAX_STEP_TIMEOUT} seconds")
     if policy.attempts < 1:
         raise ToolRefused(f"tool {label}: at least one attempt")
+
+
+def _may_be_null(annotation: Any) -> bool:
+    """Whether an input field takes null, as what a skipped step would have said is."""
+    if get_origin(annotation) in {Union, UnionType}:
+        return any(map(_may_be_null, get_args(annotation)))
+    return annotation in {Any, None, NoneType}

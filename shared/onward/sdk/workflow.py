@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from onward.domain.model import Json
     from onward.sdk.tools import Tool
+    from onward.sdk.waits import Approval, Signal
 
 
 def ref(path: str) -> dict[str, Json]:
@@ -38,24 +39,32 @@ def literal(value: Json) -> dict[str, Json]:
 class Step:
     """One step of a workflow. What its references name comes first; `after` adds to that.
 
-    `for_each` runs the tool once per item of a list; its output is the list of theirs.
+    `for_each` runs the tool once per item of a list; its output is the list of theirs. With `when`
+    it is skipped unless that is true: a `ref`, `{"equals": [a, b]}` or `{"one_of": [a, [...]]}`;
+    what refers to a skipped step sees null. `approval` has a person decide first.
+
+    A step without a tool waits: for a signal, which `expires` after a time (`on_expiry`: it then
+    fails, or is skipped), or it sleeps, for a time ("90s", "2h", "3d", or seconds) or until one.
     """
 
     id: str
-    tool: Tool
+    tool: Tool | None = None
     input: Mapping[str, Json] = field(default_factory=dict)
     after: Sequence[str] = ()
     for_each: Json = None
     optional: bool = False
     timeout: int | None = None
+    when: Json = None
+    approval: Approval | None = None
+    wait_for: Signal | None = None
+    expires: float | str | None = None
+    on_expiry: Literal["fail", "skip"] = "fail"
+    sleep: float | str | None = None
+    sleep_until: Json = None
 
     def document(self) -> dict[str, Json]:
         """Return the step as `POST /runs` would take it in a plan."""
-        step: dict[str, Json] = {
-            "id": self.id,
-            "tool": self.tool.name,
-            "input": dict(self.input),
-        }
+        step: dict[str, Json] = {"id": self.id, **self._work()}
         if self.after:
             step["after"] = list(self.after)
         if self.for_each is not None:
@@ -64,7 +73,27 @@ class Step:
             step["optional"] = True
         if self.timeout is not None:
             step["timeout"] = self.timeout
+        if self.when is not None:
+            step["when"] = self.when
+        if self.approval is not None:
+            step["approval"] = self.approval.document()
         return step
+
+    def _work(self) -> dict[str, Json]:
+        """Return what the step calls, or waits for. What contradicts itself is refused later."""
+        work: dict[str, Json] = {}
+        if self.tool is not None:
+            work |= {"tool": self.tool.name, "input": dict(self.input)}
+        if self.wait_for is not None:
+            wait = self.wait_for.document()
+            if self.expires is not None:
+                wait |= {"expires": self.expires, "on_expiry": self.on_expiry}
+            work["wait_for"] = wait
+        if self.sleep is not None:
+            work["sleep"] = self.sleep
+        if self.sleep_until is not None:
+            work["sleep_until"] = self.sleep_until
+        return work
 
 
 @dataclass(frozen=True, slots=True)

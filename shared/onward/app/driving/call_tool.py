@@ -11,6 +11,7 @@ from onward.app.driving.extend_plan import extend_plan
 from onward.app.keep_trying import before_the_tool, keep_trying
 from onward.app.payloads.store import keep, load
 from onward.aws import codec
+from onward.domain.effects import Effect
 from onward.domain.errors import Conflict, InvalidOutput, NotBegun, OutcomeUnknown
 from onward.domain.limits import SHORT_DELAY
 from onward.domain.machine.ledger import proven
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from onward.app.driving.carry_out import Drive
-    from onward.domain.effects import Effect
     from onward.domain.model import Json, Payload, PlannedStep, Step
     from onward.domain.plan import ToolSpec
     from onward.domain.protocol import Extension, View
@@ -181,8 +181,10 @@ def _doubtful(call: Call) -> Effect | None:
         return None
     step_id = call.step.step_id
     reader, run_id = call.drive.reader, call.context.run_id
-    effect = _first(call, lambda: reader.rows(run_id, effects=[step_id])).effects[step_id]
-    call.view.effects[step_id] = effect
+    effect = _first(call, lambda: reader.rows(run_id, records=[(Effect, step_id)])).of(Effect)[
+        step_id
+    ]
+    call.view.of(Effect)[step_id] = effect
     return effect if effect is not None and effect.unknown_since is not None else None
 
 
@@ -217,7 +219,7 @@ def _mark(call: Call, proof: tuple[str, int] | None) -> None:
     except Conflict as refused:
         raise AttemptClosed(str(refused)) from refused
     effect = codec.read_effect(row)
-    call.view.effects[step.step_id] = effect
+    call.view.of(Effect)[step.step_id] = effect
     call.context.idempotency_key = effect.key
     call.sends = True
 

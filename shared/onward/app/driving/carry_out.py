@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from onward.app.driving.checkpoints import Outputs, Resolver
 from onward.app.driving.meter import meter
+from onward.app.driving.wake_driver import signal
 from onward.app.payloads.manifests import write_manifest
 from onward.app.payloads.store import Clock, TooSlow, load
 from onward.aws.batches import LEAST_JITTER
 from onward.aws.failures import may_pass
 from onward.domain.errors import Conflict, Contended, RunNotFound
 from onward.domain.machine import decide
+from onward.domain.machine.move import rouses
 from onward.domain.protocol import Begin, Complete, OfStep, Resolved, RowsMissing, Settle, View
 
 if TYPE_CHECKING:
@@ -48,6 +50,7 @@ class Drive:
 
     Planned steps and submissions never change, so a warm process keeps them. `ended` is told of
     each end that was committed here; it is a second way to those who wait for it, and may fail.
+    `wake` answers a task token.
     """
 
     reader: RunReader
@@ -58,6 +61,7 @@ class Drive:
     chance: Callable[[], float]
     sleep: Callable[[float], None]
     ended: Callable[[Run], object] = lambda _run: None
+    wake: Callable[[str], object] = lambda _token: None
     outputs: Outputs = field(default_factory=Outputs)
     planned: OrderedDict[tuple[str, str], PlannedStep] = field(default_factory=OrderedDict)
     inputs: OrderedDict[str, Json] = field(default_factory=OrderedDict)
@@ -153,6 +157,9 @@ def _landed(drive: Drive, seq: int, underway: dict[str, Outcome]) -> Outcome | N
 def _done(drive: Drive, outcome: Outcome) -> Outcome:
     """Count an outcome that was committed, and tell of an end."""
     meter(outcome)
+    if rouses(outcome.before, outcome.run):
+        with suppress(Exception):  # the lane's time is bounded, and the patrol looks
+            signal(drive, outcome.run.run_id, drive.wake)
     if outcome.run.status.ended:
         with suppress(Exception):  # the stream says it too, and the patrol looks
             drive.ended(outcome.run)
@@ -219,13 +226,14 @@ def _read(drive: Drive, view: View, missing: RowsMissing, command: Command, cloc
     run_id = view.run.run_id
     view.plan |= _kept(drive, run_id, missing.plan)
     unkept = sorted(missing.plan - view.plan.keys())
-    if unkept or missing.steps or missing.effects:
+    if unkept or missing.steps or missing.records:
         rows = drive.reader.rows(
-            run_id, plan=unkept, steps=sorted(missing.steps), effects=sorted(missing.effects)
+            run_id, plan=unkept, steps=sorted(missing.steps), records=missing.records
         )
         _keep(drive, run_id, rows.plan)
         view.steps |= rows.steps
-        view.effects |= rows.effects
+        for kind, found in rows.records.items():
+            view.records.setdefault(kind, {}).update(found)
         view.plan |= rows.plan
     if missing.inputs:
         _resolve(drive, view, missing.inputs, command, clock)

@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Final
 from onward.app.payloads.manifests import gathered, read_manifest
 from onward.app.payloads.store import TooSlow, keep, load_all
 from onward.aws.codec import dumps
+from onward.domain.condition import holds
 from onward.domain.cost import Sizes, too_large
 from onward.domain.limits import MAX_INPUT_BYTES
 from onward.domain.model import StepStatus
 from onward.domain.needs import added_needed, children_needed, outputs_needed
 from onward.domain.protocol import Resolved
 from onward.domain.template import Unresolved, resolve
+from onward.domain.wait_inputs import resolved_wait
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -119,6 +121,8 @@ class Resolver:
 
     def _one(self, claim: Claim, planned: PlannedStep, scope: dict[str, Json]) -> Resolved:
         try:
+            if planned.when is not None and claim.index is None and not holds(planned.when, scope):
+                return Resolved(unmet=True)
             if planned.for_each is not None:
                 items = resolve(planned.for_each, scope)
                 if not isinstance(items, list):
@@ -134,7 +138,8 @@ class Resolver:
         except Unresolved as error:
             return Resolved(fault=str(error))
         digest = action_version(planned.tool, value)
-        return Resolved(keep(self._blobs, self._run_id, value), digest, size=size)
+        made = Resolved(keep(self._blobs, self._run_id, value), digest, size=size)
+        return made if planned.wait is None else resolved_wait(made, value)
 
     def _with_added(self, values: dict[str, Json], step_ids: set[str]) -> dict[str, Json]:
         """Return outputs of steps that added others, with `added`: the outputs of those by id."""

@@ -16,6 +16,7 @@ from onward.app.keep_trying import before_the_tool, keep_trying
 from onward.app.payloads.artifacts import TenantArtifacts
 from onward.app.payloads.store import load
 from onward.aws.failures import may_pass
+from onward.domain.effects import Effect
 from onward.domain.errors import InvalidInput, Unavailable
 from onward.domain.limits import BEGAN_LATE, TASK_GRACE
 from onward.domain.model import Failure, attempt_id
@@ -251,7 +252,7 @@ class _Receipt:
         A busy table is waited for until a time (epoch seconds).
         """
         command = self.command
-        if self.down or isinstance(command, Fail) or not self.view.effects.get(command.step_id):
+        if self.down or isinstance(command, Fail) or not self.view.of(Effect).get(command.step_id):
             return
         with suppress(Exception):  # what was in the way of the commit is what there is to tell
             drive, run_id = self.worker.drive, self.view.run.run_id

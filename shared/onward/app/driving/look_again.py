@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, Final
 from onward.app.driving.carry_out import COMMIT_MARGIN, carry_out
 from onward.app.driving.execute_step import Attempt, end_at_deadline, new_context
 from onward.app.payloads.store import load
+from onward.domain.effects import Effect
 from onward.domain.machine.ledger import proven
 from onward.domain.protocol import Suspect, View
 
 if TYPE_CHECKING:
     from onward.app.driving.execute_step import Worker
-    from onward.domain.effects import Effect
     from onward.domain.model import Json, Run, Step
     from onward.sdk.tools import Tool
 
@@ -41,8 +41,8 @@ def look_again(worker: Worker, look: Look) -> str:
     worker's clock, or whose receiver cannot tell, is asked for again. Raises what the probe does.
     """
     drive, run_id, step_id = worker.drive, look.run_id, look.step_id
-    rows = drive.reader.rows(run_id, run=True, steps=[step_id], effects=[step_id])
-    run, step, effect = rows.run, rows.steps[step_id], rows.effects[step_id]
+    rows = drive.reader.rows(run_id, run=True, steps=[step_id], records=[(Effect, step_id)])
+    run, step, effect = rows.run, rows.steps[step_id], rows.of(Effect)[step_id]
     if run is None or step is None or effect is None or step_id not in run.looks:
         return "over"
     if drive.clock() < run.looks[step_id]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from onward.app.driving.carry_out import decided, look
-from onward.domain.protocol import Do, Settle
+from onward.domain.protocol import Do, Settle, WakeLane
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,23 +25,25 @@ def park_driver(
     token: str,
     answer: Callable[[str], object],
     seconds: int = 0,
+    lane: int | None = None,
 ) -> bool:
     """Store the task token if the decision to wait still stands, else answer it at once.
 
     The decision is made again from the row whose `seq` then guards the token: events that
     change nothing for the driver (progress, say) do not wake it, and an answer that was
-    committed meanwhile does. `seconds` is how long the task will wait: where parking was refused
-    for long, less is left by now, and settle says how much. Returns whether the driver sleeps.
+    committed meanwhile does. `lane` is that of a Map, where others work meanwhile. `seconds` is
+    how long the task will wait: where parking was refused for long, less is left by now, and
+    settle says how much. Returns whether the driver sleeps.
     """
     for _ in range(_TRIES):
-        command = Settle()
+        command = Settle() if lane is None else WakeLane(lane)
         view = look(drive, run_id, command)
         outcome = decided(drive, view, command, generation)
         if outcome.decision.do is not Do.WAIT or outcome.changes:
             break
         if outcome.decision.seconds + _LATE < seconds:
             break
-        if drive.store.keep_token(view.run, token):
+        if drive.store.keep_token(view.run, token, lane=lane is not None):
             return True
     answer(token)
     return False

@@ -10,6 +10,7 @@ from onward.app.driving.wake_driver import signal
 from onward.app.operating.audit import audited
 from onward.app.payloads.store import keep
 from onward.app.reading.read_run import find_run, is_expired
+from onward.domain.effects import Effect
 from onward.domain.errors import NotResumable, NotWaiting
 from onward.domain.model import StepStatus
 from onward.domain.protocol import Resolve, Resume, Verdict
@@ -89,8 +90,8 @@ def _result(
     None: nobody says what it was, and the receipt is, if there is one when the answer counts.
     """
     given, result = "result" in said, said.get("result")
-    rows = service.reader.rows(run_id, steps=[step_id], effects=[step_id])
-    row, effect = rows.steps[step_id], rows.effects[step_id]
+    rows = service.reader.rows(run_id, steps=[step_id], records=[(Effect, step_id)])
+    row, effect = rows.steps[step_id], rows.of(Effect)[step_id]
     receipt = None if effect is None else effect.receipt
     if not given and receipt is not None and receipt.refused is None:
         return None

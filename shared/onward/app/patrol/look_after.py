@@ -29,9 +29,10 @@ from onward.app.driving.resting import rests
 from onward.app.driving.wake_driver import signal
 from onward.app.patrol.follow_up import LONGEST, FollowUp, follow_up
 from onward.aws.engine import Execution
+from onward.domain.effects import Effect
 from onward.domain.incidents import Incident, Interruption
 from onward.domain.limits import DUE_AFTER, LOOK_SECONDS, TASK_GRACE
-from onward.domain.protocol import Do, Restart, Settle, TakeReceipt
+from onward.domain.protocol import Do, Restart, Settle, TakeReceipt, WakeLane
 from onward.metrics import Metric, count
 
 if TYPE_CHECKING:
@@ -195,7 +196,7 @@ def _signal(watch: Patrol, run: Run) -> Repair | None:
     """Answer a parked driver whose decision would not be to wait any more."""
     if run.park_token is None:
         return None
-    command = Settle()
+    command = Settle() if run.parked is None else WakeLane(run.parked)
     outcome = decided(watch.drive, look(watch.drive, run.run_id, command), command, run.generation)
     if outcome.decision.do is Do.WAIT and not outcome.changes:
         return None
@@ -218,7 +219,8 @@ def _take_receipts(watch: Patrol, run: Run) -> None:
     While a run goes on its driver does that, whenever it looks.
     """
     drive = watch.drive
-    for step_id, effect in drive.reader.rows(run.run_id, effects=list(run.waiting)).effects.items():
+    rows = drive.reader.rows(run.run_id, records=[(Effect, step_id) for step_id in run.waiting])
+    for step_id, effect in rows.of(Effect).items():
         if effect is not None and effect.receipt is not None:
             until = drive.clock() + _COMMIT_SECONDS
             carry_out(drive, run.run_id, None, TakeReceipt(step_id), until)

@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING
 
 from onward.app.reading.read_run import find_run
 from onward.aws.codec import iso
+from onward.domain.effects import Effect
 
 if TYPE_CHECKING:
     from onward.app.service import Service
     from onward.documents.runs import EffectList, EffectView
-    from onward.domain.effects import Effect
 
 
 def list_effects(service: Service, tenant: str, run_id: str) -> EffectList:
     """Return the run's ledger; raises RunNotFound."""
     find_run(service, tenant, run_id)
-    found = sorted(service.reader.effects(run_id), key=lambda effect: effect.intended_at)
+    found = sorted(service.reader.records(run_id, Effect), key=lambda effect: effect.intended_at)
     return {"run_id": run_id, "effects": [_shown(effect) for effect in found]}
 
 

@@ -10,6 +10,7 @@ from onward.app.ids import RUN_ID
 from onward.app.reading.load_result import children_of, load_result
 from onward.app.reading.snapshot import Seen, snapshot
 from onward.domain.delivery import SyncStatus
+from onward.domain.effects import Effect
 from onward.domain.errors import RunNotFound
 from onward.domain.model import RunStatus, StepStatus, part_of
 from onward.domain.nesting import adder, adopted
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 
     from onward.app.service import Looking, Reading
     from onward.documents.runs import Snapshot
-    from onward.domain.effects import Effect
     from onward.domain.model import PlannedStep, Run, Step
 
 _TAG: Final = re.compile(r'(?:W/)?("[^"]*")')
@@ -145,7 +145,7 @@ def _read(service: Reading, run: Run, *, children: bool) -> _Rows:
     """
     reader, run_id = service.reader, run.run_id
     if is_expired(run, service.clock()):
-        return _Rows([], {}, reader.effects(run_id))
+        return _Rows([], {}, reader.records(run_id, Effect))
     plan = [step for step in reader.plan(run_id) if step.step_id]
     if children or not any(step.for_each is not None for step in plan):
         found = reader.steps(run_id)
@@ -156,7 +156,7 @@ def _read(service: Reading, run: Run, *, children: bool) -> _Rows:
             found += children_of(service, run_id, parent)
     steps = {step.step_id: step for step in found}
     plan = [step for step in plan if _adopted(step, steps)]
-    return _Rows(plan, steps, reader.effects(run_id))
+    return _Rows(plan, steps, reader.records(run_id, Effect))
 
 
 def _adopted(planned: PlannedStep, steps: dict[str, Step]) -> bool:

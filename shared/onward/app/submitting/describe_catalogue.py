@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from onward.documents.operating import ToolList, ToolView, WorkflowList, WorkflowView
     from onward.sdk.catalogue import Catalogue
     from onward.sdk.tools import Tool
-    from onward.sdk.workflow import Workflow
+    from onward.sdk.workflow import Step, Workflow
 
 _DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 
@@ -51,7 +51,7 @@ def _tool(tool: Tool) -> ToolView:
 
 def _workflow(flow: Workflow) -> WorkflowView:
     last = flow.steps[-1]
-    output = _given(last.tool)
+    output = _awaited(last) if last.tool is None else _given(last.tool)
     if last.for_each is not None:
         output = {"$schema": _DIALECT, "type": "array", "items": output}
     return {
@@ -61,6 +61,15 @@ def _workflow(flow: Workflow) -> WorkflowView:
         "output_schema": output,
         "plan": flow.document(),
     }
+
+
+def _awaited(step: Step) -> dict[str, Any]:
+    """Return what a step without a tool gives: its signal's payload, or null where it slept."""
+    if step.wait_for is None:
+        return {"$schema": _DIALECT, "type": "null"}
+    if step.wait_for.payload is None:
+        return {"$schema": _DIALECT}
+    return _schema(TypeAdapter(step.wait_for.payload), "validation")
 
 
 def _taken(model: type[BaseModel]) -> dict[str, Any]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from onward.domain.machine.answer import resolve, resume
+from onward.domain.machine.approve import decide_approval
 from onward.domain.machine.attempt import complete, fail, report
-from onward.domain.machine.drive import begin, restart, settle
+from onward.domain.machine.drive import begin, restart, settle, wake_lane
 from onward.domain.machine.lost import recover
 from onward.domain.machine.move import stop
 from onward.domain.machine.receipts import take_receipt
@@ -15,6 +16,7 @@ from onward.domain.protocol import (
     Begin,
     Command,
     Complete,
+    DecideApproval,
     Decision,
     Do,
     DriverCommand,
@@ -30,6 +32,7 @@ from onward.domain.protocol import (
     Suspect,
     TakeReceipt,
     View,
+    WakeLane,
 )
 
 __all__ = ["decide", "submit"]
@@ -66,6 +69,8 @@ def _answer(turn: Turn, command: OutsideCommand) -> Decision:
             return take_receipt(turn, command)
         case Suspect():
             return suspect(turn, command)
+        case DecideApproval():
+            return decide_approval(turn, command)
         case Resume():
             return resume(turn, command)
 
@@ -76,6 +81,8 @@ def _apply(turn: Turn, command: DriverCommand) -> Decision:  # noqa: PLR0911 - a
             return begin(turn)
         case Settle():
             return settle(turn)
+        case WakeLane():
+            return wake_lane(turn, command.lane)
         case Complete():
             return complete(turn, command)
         case Fail():

@@ -13,6 +13,7 @@ from onward.domain.machine.attempt import tell_reconciled
 from onward.domain.machine.drive import next_generation
 from onward.domain.machine.finish import close, fail_step, rest, skip_step, succeed_step
 from onward.domain.machine.move import queue_again, stop
+from onward.domain.machine.waiting import wait_again
 from onward.domain.model import Failure, Payload, RunStatus, StepStatus, Usage, Wait
 from onward.domain.protocol import Decision, Verdict
 
@@ -71,7 +72,7 @@ def resume(turn: Turn, command: Resume) -> Decision:
     if run.status is not RunStatus.FAILED and not run.stalled:
         raise NotResumable(f"run {run.run_id} is {run.status.value}, not failed")
     rows = [] if run.stalled else _stopped(turn, command)
-    hopeless = [row.step_id for row in rows if row.fence == 0]
+    hopeless = [row.step_id for row in rows if row.fence == 0 and row.input is None]
     if hopeless:
         raise NotResumable(f"the input of {', '.join(hopeless)} cannot be made; submit a new run")
     for row in rows:
@@ -147,6 +148,8 @@ def _put_back(turn: Turn, row: Step) -> None:
     row = replace(row, lost=row.lost and replace(row.lost, tokens=0, part=True))
     if row.children is not None or row.added:
         turn.put(replace(row, status=StepStatus.EXECUTING, ended_at=None))
+        return
+    if wait_again(turn, row):
         return
     planned = turn.planned(row.plan_key)
     quiet = ledger.quiet_at(turn, planned, row)

@@ -11,6 +11,7 @@ from onward.domain.events import FanOutStarted, StepStarted
 from onward.domain.limits import MAX_CHILDREN, MAX_FANS, MAX_WAITING, SHORT_DELAY, TASK_GRACE
 from onward.domain.machine import ledger
 from onward.domain.machine.finish import accept, ask, bounded, close_fan, fail_step, skip_step
+from onward.domain.machine.waiting import begin_wait, end_wait, skip_unmet, waits
 from onward.domain.model import (
     Failure,
     Fan,
@@ -28,10 +29,6 @@ if TYPE_CHECKING:
 
     from onward.domain.machine.turn import Turn
     from onward.domain.model import Run
-
-
-_TIMED = frozenset({StepStatus.BACKING_OFF, StepStatus.UNKNOWN})
-"""Waits that end by themselves, with another attempt."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +88,7 @@ def _must_wait(turn: Turn, key: str) -> bool:
 
 def _due(run: Run, now: float) -> Iterator[str]:
     for step_id, wait in run.waiting.items():
-        if wait.kind in _TIMED and wait.until is not None and wait.until <= now:
+        if wait.until is not None and wait.until <= now:
             yield step_id
 
 
@@ -108,6 +105,9 @@ def open_fan(turn: Turn, candidate: Candidate) -> None:
     planned = turn.planned(claim.plan_key)
     (resolved,) = turn.resolved([claim])
     _take(turn, candidate)
+    if resolved.unmet:
+        skip_unmet(turn, claim)
+        return
     fault = resolved.fault
     if fault is None and resolved.items > MAX_CHILDREN:
         fault = f"for_each has {resolved.items} items, at most {MAX_CHILDREN} are allowed"
@@ -142,11 +142,15 @@ def claim_all(turn: Turn, chosen: list[Candidate], lane: int) -> None:
             _try_again(turn, turn.claimed(claim.step_id), lane)
             continue
         _take(turn, candidate)
-        fault = inputs[claim].fault or _too_much(turn, inputs[claim])
-        if fault is None:
-            _bear(turn, claim, inputs[claim], lane)
-        else:
+        resolved = inputs[claim]
+        if resolved.unmet:
+            skip_unmet(turn, claim)
+        elif fault := resolved.fault or _too_much(turn, resolved):
             _refuse(turn, claim, fault)
+        elif waits(turn.planned(claim.plan_key)):
+            begin_wait(turn, claim, resolved)
+        else:
+            _bear(turn, claim, resolved, lane)
 
 
 def _take(turn: Turn, candidate: Candidate) -> None:
@@ -214,6 +218,8 @@ def _try_again(turn: Turn, step: Step, lane: int) -> None:
 
     A worker that was given up may have put its receipt down meanwhile; then nothing is repeated.
     """
+    if end_wait(turn, step):
+        return
     planned = turn.planned(step.plan_key)
     receipt = ledger.receipt(turn, planned, step)
     if receipt is not None:

@@ -8,7 +8,7 @@ from onward.domain.events import RunResumed, RunStarted, RunWaiting
 from onward.domain.incidents import Interruption
 from onward.domain.limits import DUE_AFTER, HANDOFF_DECISIONS, MAX_STALLS
 from onward.domain.machine.lost import take_over
-from onward.domain.machine.move import next_move, stop
+from onward.domain.machine.move import held, next_move, stop
 from onward.domain.machine.receipts import accept_waiting
 from onward.domain.model import MAIN_LANE, RunStatus
 
@@ -47,6 +47,7 @@ def settle(turn: Turn, cause: str = "lane_lost") -> Decision:
     been run at all, when the reply that told of it was lost.
     """
     _go_on(turn)
+    turn.set(parked=None)
     run = turn.run
     if run.decisions >= HANDOFF_DECISIONS:
         next_generation(turn, "handoff")
@@ -58,6 +59,18 @@ def settle(turn: Turn, cause: str = "lane_lost") -> Decision:
             take_over(turn, row, MAIN_LANE, cause, dead=False, costs=False)
     accept_waiting(turn)
     return next_move(turn, MAIN_LANE)
+
+
+def wake_lane(turn: Turn, lane: int) -> Decision:
+    """Decide for the parked lane of a Map: it takes up a wait that has ended, or parks again.
+
+    It ends with the last open attempt, so that settle can go on. One that is parked no more was
+    woken before, and the reply was lost: what it claimed then is its own.
+    """
+    if turn.run.parked == lane:
+        turn.set(parked=None, park_token=None)
+        return next_move(turn, lane)
+    return held(turn, lane) or stop(turn)
 
 
 def restart(turn: Turn, command: Restart) -> Decision:

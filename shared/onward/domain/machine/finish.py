@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Any, TypedDict
 from onward.domain.errors import InvalidOutput
 from onward.domain.events import (
     FanOutSucceeded,
-    RunFailed,
-    RunSucceeded,
     StepFailed,
     StepNeedsReconciliation,
     StepProgress,
@@ -18,7 +16,6 @@ from onward.domain.events import (
 )
 from onward.domain.limits import (
     CLOSING_ROWS,
-    DUE_AFTER,
     MAX_MESSAGE,
 )
 from onward.domain.machine import ledger
@@ -29,7 +26,6 @@ from onward.domain.model import (
     Failure,
     Fan,
     Payload,
-    RunStatus,
     Step,
     StepStatus,
     Usage,
@@ -246,53 +242,6 @@ def charge(turn: Turn, usage: Usage) -> None:
         usage=turn.run.usage + usage,
         tokens_left=None if left is None else left - usage.total,
     )
-
-
-def end_failed(turn: Turn, failing: Failing) -> None:
-    """End the run as failed; steps that waited are cancelled with it.
-
-    A write whose outcome nobody knows is not called cancelled: its step goes on waiting for a
-    person (G4), unless its receipt was put down, which is a checkpoint; it takes no longer for
-    that. The rows of steps that have no attempt of their own, because they fanned out or added
-    steps, stay as they are: there may be hundreds, and a resume goes on with them. They are under
-    way as long as their run is.
-    """
-    waiting = [row for row in turn.steps(turn.run.waiting) if row is not None]
-    plans = turn.planned_all(row.plan_key for row in waiting)
-    for row, planned in zip(waiting, plans, strict=True):
-        receipt = ledger.receipt(turn, planned, row)
-        if receipt is not None:
-            accept(turn, row, receipt)
-        elif row.status is StepStatus.NEEDS_RECONCILIATION:
-            turn.put(replace(row, ended_at=turn.now))
-        elif ledger.in_doubt(turn, planned, row):
-            unknown = Failure("outcome_unknown", "the run failed before the outcome was known")
-            ask(turn, planned, row, row.error or unknown)
-            turn.put(replace(turn.claimed(row.step_id), ended_at=turn.now))
-        else:
-            close(turn, row, StepStatus.CANCELLED)
-    _end(turn, RunStatus.FAILED)
-    turn.emit(RunFailed(step_id=failing.step_id, **said(failing.failure)))
-
-
-def end_done(turn: Turn) -> None:
-    """End a run with nothing left to do: as succeeded, if every planned step has ended.
-
-    A step that was left behind, by a resume that did not name it, is no success.
-    """
-    if turn.run.done < turn.run.steps_total:
-        end_failed(turn, Failing(Failure("steps_missing", "steps were left behind by a resume")))
-        return
-    _end(turn, RunStatus.SUCCEEDED)
-    turn.emit(RunSucceeded(result_from=turn.run.result_from))
-
-
-def _end(turn: Turn, status: RunStatus) -> None:
-    # Somebody looks once more: whether the end was heard, and when the log may go.
-    # What was ready stays written down: an operator may let a failed run go on from there.
-    # So does what still waits: writes in doubt, for which a person can answer at any time.
-    due_at = int(turn.now) + DUE_AFTER
-    turn.set(status=status, ended_at=turn.now, park_token=None, due_at=due_at)
 
 
 def bounded(failure: Failure) -> Failure:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def intend(turn: Turn, planned: PlannedStep, step: Step, digest: str) -> None:
     """Write an action down before anything is sent; its key stays the same for ever."""
-    turn.put_effect(
+    turn.put_record(
         Effect(
             step_id=step.step_id,
             state=EffectState.INTENDED,
@@ -30,6 +30,13 @@ def intend(turn: Turn, planned: PlannedStep, step: Step, digest: str) -> None:
     )
 
 
+def edit(turn: Turn, planned: PlannedStep, step: Step, digest: str) -> None:
+    """Put another action in the place of one that nobody was allowed to send."""
+    if planned.policy.writes:
+        key = f"{turn.run.run_id}/{step.step_id}/{digest}"
+        turn.put_record(replace(_effect(turn, step), key=key, action_version=digest))
+
+
 def refence(turn: Turn, planned: PlannedStep, step: Step) -> None:
     """Refuse the send mark to every attempt but the one that `step` now says."""
     if not planned.policy.writes:
@@ -37,20 +44,20 @@ def refence(turn: Turn, planned: PlannedStep, step: Step) -> None:
     effect = _effect(turn, step)
     again = effect.state is EffectState.NOT_APPLIED
     state = EffectState.INTENDED if again else effect.state
-    turn.put_effect(replace(effect, fence=step.fence, state=state))
+    turn.put_record(replace(effect, fence=step.fence, state=state))
 
 
 def close_off(turn: Turn, planned: PlannedStep, step: Step) -> None:
     """Refuse the send mark to everybody: no attempt will have this fence."""
     if planned.policy.writes:
-        turn.put_effect(replace(_effect(turn, step), fence=step.fence + 1))
+        turn.put_record(replace(_effect(turn, step), fence=step.fence + 1))
 
 
 def applied(turn: Turn, planned: PlannedStep, step: Step, receipt: Payload) -> None:
     """Note that an action surely happened; a resend under its key was the same action."""
     if planned.policy.writes:
         effect = replace(_effect(turn, step), unknown_since=None)
-        turn.put_effect(replace(effect, state=EffectState.APPLIED, receipt=receipt))
+        turn.put_record(replace(effect, state=EffectState.APPLIED, receipt=receipt))
         if effect.proofs and planned.policy.idempotency == "probe":
             _look_again(turn, planned, step)
 
@@ -85,9 +92,9 @@ def failed(
         since = next(
             at for at in (effect.unknown_since, effect.sent_at, turn.now) if at is not None
         )
-        turn.put_effect(replace(effect, state=EffectState.UNKNOWN, unknown_since=since))
+        turn.put_record(replace(effect, state=EffectState.UNKNOWN, unknown_since=since))
     else:
-        turn.put_effect(replace(effect, state=EffectState.NOT_APPLIED))
+        turn.put_record(replace(effect, state=EffectState.NOT_APPLIED))
 
 
 def disproved(turn: Turn, planned: PlannedStep, step: Step) -> None:
@@ -96,7 +103,7 @@ def disproved(turn: Turn, planned: PlannedStep, step: Step) -> None:
         return
     effect = _effect(turn, step)
     proofs = effect.proofs + 1
-    turn.put_effect(
+    turn.put_record(
         replace(
             effect,
             state=EffectState.NOT_APPLIED,

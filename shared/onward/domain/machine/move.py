@@ -24,7 +24,8 @@ from onward.domain.machine.claim import (
     ready_count,
     run_attempt,
 )
-from onward.domain.machine.finish import close_added, end_done, end_failed, unclosed
+from onward.domain.machine.ending import end_done, end_failed
+from onward.domain.machine.finish import close_added, unclosed
 from onward.domain.model import MAIN_LANE, Failing, Failure, Fan, RunStatus, StepStatus, Wait
 from onward.domain.protocol import Decision, Do
 
@@ -53,7 +54,7 @@ def next_move(turn: Turn, lane: int) -> Decision:
         if failing is not None:
             return _stop_failing(turn, lane, failing)
         if unclosed(turn):
-            return _held(turn, lane) or _leave(turn, lane)
+            return held(turn, lane) or _leave(turn, lane)
         decision = _main_move(turn) if lane == MAIN_LANE else _lane_move(turn, lane)
         if decision is not None:
             return decision
@@ -73,7 +74,7 @@ def _leave(turn: Turn, lane: int) -> Decision:
 def _stop_failing(turn: Turn, lane: int, failing: Failing) -> Decision:
     """Begin nothing more; with the last open attempt the run ends."""
     if turn.run.open:
-        return _held(turn, lane) or stop(turn)
+        return held(turn, lane) or stop(turn)
     if turn.rows > ENDING_ROWS:
         return _leave(turn, lane)
     end_failed(turn, failing)
@@ -94,14 +95,14 @@ def check_limits(turn: Turn) -> None:
     turn.set(failing=Failing(failure))
 
 
-def _held(turn: Turn, lane: int) -> Decision | None:
+def held(turn: Turn, lane: int) -> Decision | None:
     """Return the move for attempts that are already open: the lane's own, or all for main."""
-    held = [s for s, owner in turn.run.open.items() if lane in {MAIN_LANE, owner}]
-    if not held:
+    own = [s for s, owner in turn.run.open.items() if lane in {MAIN_LANE, owner}]
+    if not own:
         return None
     if lane == MAIN_LANE:
-        return _run_all(turn, held)
-    return run_attempt(turn, turn.claimed(held[0]), lane)
+        return _run_all(turn, own)
+    return run_attempt(turn, turn.claimed(own[0]), lane)
 
 
 def _main_move(turn: Turn) -> Decision | None:
@@ -160,37 +161,68 @@ def _ended_unopened(before: Run, after: Run) -> bool:
 
 
 def _lane_move(turn: Turn, lane: int) -> Decision | None:
-    """Lanes pull: the lane's own attempt, else any ready step, else the lane ends.
+    """Lanes pull: the lane's own attempt, else any ready step, else the lane ends or is parked.
 
     A claim that ends at once ends the lane too: settle goes on from what is committed.
     """
-    held = _held(turn, lane)
-    if held is not None:
-        return held
+    if own := held(turn, lane):
+        return own
     run = turn.run
     count = ready_count(run, turn.now)
     if not count and not run.open and not run.waiting:
         end_done(turn)
         return stop(turn)
     if not count or turn.unread or _left_for_settle(run, count):
-        return stop(turn)
+        return _end_lane(turn, lane)
     nearest = candidates(turn, 1)
     if not nearest or opens_fan(turn, nearest[0]):
-        return stop(turn)
+        return _end_lane(turn, lane)
     claim_all(turn, nearest, lane)
-    if turn.run.failing is not None:
-        return None
-    return _held(turn, lane) or stop(turn)
+    waits = not _ended_unopened(run, turn.run) and nearest[0].claim.step_id not in turn.run.open
+    if turn.run.failing is not None or waits:
+        return None  # of several that begin to wait, or of what is ready beside one that does
+    return held(turn, lane) or _end_lane(turn, lane)
+
+
+def _end_lane(turn: Turn, lane: int) -> Decision:
+    """End a lane of a Map that has nothing to do; while others work, one waits with the waits.
+
+        lane 1   tool ───────────────────────────────────────► next
+        lane 2   parked ─── approved ─► claims the action ─► …
+
+    So a wait is taken up when it ends, and not when some other tool happens to. Whatever ends the
+    last open attempt, or begins a wait, wakes it (`rouses`).
+    """
+    run = turn.run
+    if not run.open or not run.waiting or run.parked not in {None, lane}:
+        return stop(turn)
+    return _parked(turn, lane)
+
+
+def _parked(turn: Turn, lane: int) -> Decision:
+    turn.set(parked=lane)
+    run = turn.run
+    seconds = _first_end(run, turn.now)
+    return Decision(run.run_id, run.generation, Do.WAIT, lane=lane, seconds=seconds)
+
+
+def rouses(before: Run, after: Run) -> bool:
+    """Whether a commit has to wake the parked lane of a Map: to end, or to wait for less long."""
+    if before.parked is None and after.parked is None:
+        return False
+    begun = [wait for step_id, wait in after.waiting.items() if step_id not in before.waiting]
+    return not after.open or any(wait.until is not None for wait in begun)
 
 
 def _left_for_settle(run: Run, count: int) -> bool:
     """Whether this lane ends although steps are ready, so that settle fans out afresh.
 
     That is so when it is the last one and several are ready, or when they are many more than
-    the lanes that are left; and before a handoff.
+    the lanes that are left; and before a handoff. A lane that was parked leaves them to the others
+    where those are as many as may be.
     """
     lanes = len(run.open) + 1
-    if run.decisions >= HANDOFF_DECISIONS:
+    if run.decisions >= HANDOFF_DECISIONS or lanes > MAX_LANES:
         return True
     return lanes < MAX_LANES and count > (1 if lanes == 1 else 2 * lanes)
 
@@ -199,15 +231,17 @@ def _run_all(turn: Turn, held: list[str]) -> Decision:
     """Run open attempts: one in the main lane, several as lanes of a Map."""
     rows = [turn.claimed(row.step_id) for row in turn.steps(held) if row is not None]
     turn.planned_all(row.plan_key for row in rows)
-    if len(rows) == 1:
+    parks = bool(turn.run.waiting) and turn.run.failing is None
+    if len(rows) == 1 and not parks:
         turn.set(open={rows[0].step_id: MAIN_LANE})
         return run_attempt(turn, rows[0], MAIN_LANE)
     lanes = {row.step_id: lane for lane, row in enumerate(rows, start=1)}
     turn.set(open=lanes)
+    moves = [run_attempt(turn, row, lanes[row.step_id]) for row in rows]
+    if parks:
+        moves.append(_parked(turn, len(rows) + 1))
     decision = Decision(turn.run.run_id, turn.run.generation, Do.FANOUT)
-    return replace(
-        decision, lanes=tuple(run_attempt(turn, row, lanes[row.step_id]) for row in rows)
-    )
+    return replace(decision, lanes=tuple(moves))
 
 
 def wake(turn: Turn) -> None:
@@ -241,11 +275,15 @@ def _wait(turn: Turn) -> Decision:
     if status is not run.status:
         turn.set(status=status)
         turn.emit(RunWaiting(status=status.value, steps=_waits(run.waiting)))
+    return Decision(run.run_id, run.generation, Do.WAIT, seconds=_first_end(run, turn.now))
+
+
+def _first_end(run: Run, now: float) -> int:
+    """Return whole seconds until the first wait is over, or the run's deadline."""
     ends = [wait.until for wait in run.waiting.values() if wait.until is not None]
     if run.deadline is not None:
         ends.append(run.deadline)
-    seconds = min([MAX_WAIT, *(math.ceil(end - turn.now) for end in ends)])
-    return Decision(run.run_id, run.generation, Do.WAIT, seconds=max(1, seconds))
+    return max(1, min([MAX_WAIT, *(math.ceil(end - now) for end in ends)]))
 
 
 def _waits(waiting: dict[str, Wait]) -> list[Json]:

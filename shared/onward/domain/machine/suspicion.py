@@ -27,7 +27,7 @@ def suspect(turn: Turn, command: Suspect) -> Decision:
     effect = turn.effect(command.step_id)
     if effect is None or command.step_id not in turn.run.looks:
         return stop(turn)
-    turn.put_effect(replace(effect, suspected_at=turn.now))
+    turn.put_record(replace(effect, suspected_at=turn.now))
     looks = {step_id: at for step_id, at in turn.run.looks.items() if step_id != command.step_id}
     turn.set(looks=looks)
     turn.emit(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from onward.domain.effects import Effect
 from onward.domain.incidents import Incident, Interruption
 from onward.domain.manifest import Gathering
 from onward.domain.model import Event, Payload, PlannedStep, Run, Step
@@ -13,8 +14,8 @@ from onward.domain.protocol import Claim, Decision, Outcome, Resolved, RowsMissi
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from onward.domain.effects import Effect
     from onward.domain.events import EventData
+    from onward.domain.protocol import Record, RecordT
 
 
 class Turn:
@@ -26,7 +27,7 @@ class Turn:
         self.run: Run = view.run
         self._view = view
         self._steps: dict[str, Step] = {}
-        self._effects: dict[str, Effect] = {}
+        self._records: dict[tuple[type, str], Record] = {}
         self._events: list[Event] = []
         self._incidents: list[Incident] = []
         self._whole: Interruption | None = None
@@ -52,7 +53,7 @@ class Turn:
     def rows(self) -> int:
         """How many rows this turn's commit writes, at most."""
         told = len(self._events) + len(self._incidents)
-        return 1 + len(self._steps) + len(self._effects) + told
+        return 1 + len(self._steps) + len(self._records) + told
 
     def emit(self, data: EventData, *, start: int | None = None) -> None:
         """Append to the log; `seq` is dense because only this line raises it."""
@@ -90,13 +91,26 @@ class Turn:
             raise LookupError(f"step {step_id} has no row although the run counts it as claimed")
         return row
 
+    def find(self, kind: type[RecordT], step_id: str) -> RecordT | None:
+        """Return a step's record of a kind; None when it has none."""
+        if (kind, step_id) in self._records:
+            found: Any = self._records[kind, step_id]
+            return found  # type: ignore[no-any-return]
+        read = self._view.of(kind)
+        if step_id not in read:
+            raise RowsMissing(records=frozenset({(kind, step_id)}))
+        return read[step_id]
+
+    def record(self, kind: type[RecordT], step_id: str) -> RecordT:
+        """Return the record that a step's own row says it has."""
+        found = self.find(kind, step_id)
+        if found is None:
+            raise LookupError(f"step {step_id} has no {kind.__name__} although its row says so")
+        return found
+
     def effect(self, step_id: str) -> Effect | None:
         """Return a write step's row in the ledger."""
-        if step_id in self._effects:
-            return self._effects[step_id]
-        if step_id not in self._view.effects:
-            raise RowsMissing(effects=frozenset({step_id}))
-        return self._view.effects[step_id]
+        return self.find(Effect, step_id)
 
     def resolved(self, claims: Iterable[Claim]) -> list[Resolved]:
         """Return the inputs of claims, asking for all that are missing at once."""
@@ -119,9 +133,9 @@ class Turn:
         """Write a step row in this turn's commit."""
         self._steps[step.step_id] = step
 
-    def put_effect(self, effect: Effect) -> None:
-        """Write a ledger row in this turn's commit."""
-        self._effects[effect.step_id] = effect
+    def put_record(self, record: Record) -> None:
+        """Write a record of a step in this turn's commit."""
+        self._records[type(record), record.step_id] = record
 
     def interrupt(self, step: Step, cause: str, *, doubtful: bool = False) -> Step:
         """Return the step with its interruption noted; the first of several is the one told.
@@ -170,9 +184,9 @@ class Turn:
                 (self._view.steps.get(step.step_id), replace(step, at_seq=seq))
                 for step in self._steps.values()
             ),
-            effects=tuple(
-                (self._view.effects.get(effect.step_id), effect)
-                for effect in self._effects.values()
+            records=tuple(
+                (self._view.records.get(kind, {}).get(step_id), record)
+                for (kind, step_id), record in self._records.items()
             ),
             events=tuple(self._events),
             incidents=tuple(self._incidents),
