@@ -106,7 +106,7 @@ def test_every_retry_is_spread(driver: Machine) -> None:
 
 def test_every_task_waits_for_lambda_without_end(driver: Machine) -> None:
     """What was refused before it began ran nothing; its retrier comes first, with its own count."""
-    assert len(tasks(driver)) == 7
+    assert len(tasks(driver)) == 9
     for name, state in tasks(driver).items():
         assert frozenset(state["Retry"][0]["ErrorEquals"]) == REFUSED, name
         assert state["Retry"][0]["MaxAttempts"] == ENDLESS, name
@@ -125,7 +125,7 @@ def test_what_decides_is_asked_for_most_of_an_hour(driver: Machine) -> None:
 
     Full jitter waits half of each delay: 1, 2, … 32, then 60 s.
     """
-    for name in ("Begin", "Settle", "Recover", "LaneRecover"):
+    for name in ("Begin", "Settle", "Recover", "LaneRecover", "LaneWake"):
         _, retry = states(driver)[name]["Retry"]
         assert retry["ErrorEquals"] == ["States.ALL"]
         waits = [min(60, 2**n) / 2 for n in range(retry["MaxAttempts"])]
@@ -149,16 +149,28 @@ def test_a_step_is_repeated_only_when_it_was_refused(driver: Machine, name: str)
     assert state["Catch"][0]["ResultPath"] == "$.error"
 
 
-def test_a_park_that_fails_goes_on_after_a_pause(driver: Machine) -> None:
-    """Only time that is up leads to Settle at once; else the two would take turns without end."""
-    park = states(driver)["Park"]
+@pytest.mark.parametrize(
+    ("name", "then", "rest"), [("Park", "Settle", "Pause"), ("LanePark", "LaneWake", "LanePause")]
+)
+def test_a_park_that_fails_goes_on_after_a_pause(
+    driver: Machine, name: str, then: str, rest: str
+) -> None:
+    """Only time that is up leads on at once; else the two would take turns without end."""
+    park = states(driver)[name]
     _, over, failed = park["Retry"]
     assert (over["ErrorEquals"], over["MaxAttempts"]) == (["States.Timeout"], 0)
     assert (failed["ErrorEquals"], failed["MaxAttempts"]) == (["States.ALL"], 10)
     ways = {catch["ErrorEquals"][0]: catch["Next"] for catch in park["Catch"]}
-    assert ways == {"States.Timeout": "Settle", "States.ALL": "Pause"}
-    pause = states(driver)["Pause"]
-    assert (pause["Type"], pause["Seconds"], pause["Next"]) == ("Wait", 60, "Settle")
+    assert ways == {"States.Timeout": then, "States.ALL": rest}
+    pause = states(driver)[rest]
+    assert (pause["Type"], pause["Seconds"], pause["Next"]) == ("Wait", 60, then)
+
+
+def test_one_lane_more_than_may_work_can_be_parked(driver: Machine) -> None:
+    """And what it decides is decided for that lane."""
+    assert states(driver)["Lanes"]["MaxConcurrency"] == MAX_LANES + 1
+    payload = states(driver)["LaneWake"]["Parameters"]["Payload"]
+    assert payload["lane.$"] == "$.lane"
 
 
 @pytest.mark.parametrize("name", ["RunStep", "LaneStep"])
@@ -170,11 +182,11 @@ def test_a_step_runs_the_version_its_decision_names(driver: Machine, name: str) 
 
 
 def test_every_decision_has_a_way_and_stop_is_the_default(driver: Machine) -> None:
-    """A lane knows `step` and `delay` and leaves everything else to `settle`."""
+    """A lane knows `step`, `delay` and `wait`, and leaves everything else to `settle`."""
     choices = states(driver)["Decide"]["Choices"]
     lane = states(driver)["LaneDecide"]["Choices"]
     assert {choice["StringEquals"] for choice in choices} == DECISIONS
-    assert {choice["StringEquals"] for choice in lane} == {"step", "delay"}
+    assert {choice["StringEquals"] for choice in lane} == {"step", "delay", "wait"}
     assert states(driver)[states(driver)["Decide"]["Default"]]["Type"] == "Succeed"
 
 

@@ -100,7 +100,7 @@ def test_a_receipt_that_cannot_be_kept_is_an_unknown_outcome(
 
 
 def receipt(made: Journey) -> str | None:
-    (effect,) = made.drive.reader.effects(made.run_id)
+    (effect,) = made.drive.reader.records(made.run_id, Effect)
     return effect.receipt and effect.receipt.text
 
 

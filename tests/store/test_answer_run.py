@@ -8,6 +8,7 @@ from onward.app.operating.answer_run import resolve_step
 from onward.app.service import Service
 from onward.aws.run_reader import RunReader
 from onward.aws.run_store import RunStore
+from onward.domain.effects import Effect
 from onward.domain.errors import InvalidRequest
 from onward.domain.model import Payload, RunStatus, StepStatus
 from onward.domain.protocol import Verdict
@@ -87,7 +88,7 @@ def test_a_receipt_that_comes_while_a_result_is_given_by_hand_is_not_overwritten
     dynamodb.meta.events.register(event, arrives)
     answer(service, {"value": "by hand"})
 
-    (effect,) = doubtful.drive.reader.effects(RUN_ID)
+    (effect,) = doubtful.drive.reader.records(RUN_ID, Effect)
     assert '{"value":"B-7"}' == output(doubtful) == (effect.receipt and effect.receipt.text)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from boto3.dynamodb.types import TypeDeserializer
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from onward.aws import codec, plan_codec
 from onward.domain.effects import Effect, EffectState
@@ -127,6 +127,7 @@ events = st.builds(
 )
 
 
+@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(runs)
 def test_a_run_row(run: Run) -> None:
     """Read back equal."""

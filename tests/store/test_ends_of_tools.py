@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from onward.aws.run_reader import RunReader
 from onward.aws.run_store import RunStore
-from onward.domain.effects import EffectState
+from onward.domain.effects import Effect, EffectState
 from onward.domain.errors import NotWaiting
 from onward.domain.model import Payload, RunStatus, StepStatus
 from onward.domain.protocol import Resolve, Resume, Verdict
@@ -47,7 +47,7 @@ def row_of(made: Journey) -> Any:
 
 
 def effect_of(made: Journey) -> Any:
-    (effect,) = made.drive.reader.effects(made.run_id)
+    (effect,) = made.drive.reader.records(made.run_id, Effect)
     return effect
 
 

@@ -10,6 +10,7 @@ from onward.aws import codec, keys
 from onward.aws.blobs import Blobs
 from onward.aws.run_reader import RunReader
 from onward.aws.run_store import RunStore
+from onward.domain.effects import Effect
 from onward.domain.errors import Conflict, StoreError
 from onward.domain.model import Payload, StepStatus
 from onward.domain.protocol import (
@@ -131,7 +132,7 @@ def test_a_mark_that_was_seen_does_not_refuse(writing: Journey, reader: RunReade
     """A commit that has read the mark is conditioned on that mark."""
     writing.store.mark_sent(RUN_ID, "s1", 1, "request", 5.0)
     writing.move(Complete("s1", 1, DONE))
-    (effect,) = reader.effects(RUN_ID)
+    (effect,) = reader.records(RUN_ID, Effect)
     assert (effect.sent_fence, effect.receipt) == (1, DONE)
 
 

@@ -10,17 +10,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, fields
 from datetime import UTC, datetime
-from enum import Enum
-from typing import (
-    TYPE_CHECKING,
-    Any,
-    Final,
-    TypeAlias,
-    TypeVar,
-    get_args,
-    get_origin,
-    get_type_hints,
-)
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from onward.domain.effects import Effect, EffectState
 from onward.domain.incidents import Interruption
@@ -43,8 +33,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from onward.domain.model import Json
-
-T = TypeVar("T")
 
 Item: TypeAlias = "dict[str, dict[str, Any]]"
 
@@ -255,34 +243,6 @@ def read_effect(encoded: Item) -> Effect:
         state=EffectState(row["state"]),
         receipt=read_payload("receipt", row),
     )
-
-
-def dataclass_item(record: Any) -> Item:
-    """Encode a record whose fields are attributes: scalars, enums, tuples of texts, JSON."""
-    return item({field.name: getattr(record, field.name) for field in fields(record)})
-
-
-def read_dataclass(model: type[T], encoded: Item) -> T:
-    """Decode a record by the types of its fields: enums by value, tuples from JSON."""
-    row = plain(encoded)
-    hints = get_type_hints(model)
-    return model(
-        **{
-            field.name: _typed(hints[field.name], row[field.name])
-            for field in fields(model)  # type: ignore[arg-type]
-            if field.name in row
-        }
-    )
-
-
-def _typed(hint: Any, value: Any) -> Any:
-    if isinstance(hint, type) and issubclass(hint, Enum):
-        return hint(value)
-    if get_origin(hint) is tuple:
-        return tuple(json.loads(value))
-    if float in get_args(hint) or hint is float:
-        return float(value)
-    return value
 
 
 def event_item(event: Event, commit_id: str, tenant: str) -> Item:

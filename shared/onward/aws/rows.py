@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from onward.aws import codec, keys, plan_codec
+from onward.aws import codec, keys, plain_records, plan_codec
 from onward.domain.effects import Effect
 from onward.domain.model import PlannedStep, Step
 from onward.domain.waits import ApprovalRequest, Awaited
@@ -111,8 +111,8 @@ APPROVAL: Final = RowKind(
     prefix="APPROVAL#",
     record=ApprovalRequest,
     key=lambda request: request.step_id,
-    encode=codec.dataclass_item,
-    decode=lambda row: codec.read_dataclass(ApprovalRequest, row),
+    encode=plain_records.dataclass_item,
+    decode=lambda row: plain_records.read_dataclass(ApprovalRequest, row),
     unchanged=_same_state,
     expires=False,  # who allowed what
 )
@@ -120,8 +120,8 @@ AWAITED: Final = RowKind(
     prefix="WAIT#",
     record=Awaited,
     key=lambda awaited: awaited.step_id,
-    encode=codec.dataclass_item,
-    decode=lambda row: codec.read_dataclass(Awaited, row),
+    encode=plain_records.dataclass_item,
+    decode=lambda row: plain_records.read_dataclass(Awaited, row),
     unchanged=_any,
     expires=True,
 )

@@ -4,38 +4,18 @@ A class is one shape of one type's `data`. Members without a default are always 
 null; those that default to None are left out when nothing is known. The state machine builds
 events of these and of nothing else, so a member that is wrong or missing is an error of types.
 Meters, filters, screens, clients and drills read the sets at the end. They do so on cold paths and
-without the service, so this module imports nothing of ours, and no class costs more than its line.
+without the service, so this module imports nothing else, and no class costs more than its line.
 """
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Final, dataclass_transform
+from typing import Any, Final
+
+from onward.domain import wait_events
+from onward.domain.event_data import EventData
 
 NAMESPACE: Final = "onward."
 """What a CloudEvent's `type` begins with; the rows of the log do without."""
-
-
-@dataclass_transform(kw_only_default=True)
-class EventData:
-    """The `data` of one event, and what its type means to those who read the log."""
-
-    type: ClassVar[str]
-    ends: ClassVar[bool] = False
-    """Whether its run, or its step, is over with it."""
-    shows: ClassVar[str | None] = None
-    """The status that its run or step has from then on; None where the type alone cannot tell."""
-    counts: ClassVar[str | None] = None
-    """The metric that each such event adds one to (a value of `Metric`).
-
-    What is counted once a commit (`Recoveries`: one death, however many lanes) is the meter's."""
-    interrupts: ClassVar[bool] = False
-    """Whether it tells of work that did not go straight on: lost, doubtful, late or made good."""
-
-    def __init__(self, **members: Any) -> None:
-        """Take the members that the class names; types are checked where it is called."""
-        optional = type(self).__dict__
-        self.members = {k: v for k, v in members.items() if v is not None or k not in optional}
-        """The event's `data` as JSON."""
 
 
 class RunQueued(EventData):
@@ -255,58 +235,6 @@ class StepReconciled(EventData):
     code: str | None = None
 
 
-class StepWaitingHuman(EventData):
-    """Its action is proposed to whoever may approve it, until `expires_at` (epoch seconds)."""
-
-    type = "step.waiting_human"
-    shows = "waiting_human"
-    step_id: str
-    tool: str
-    action_version: str
-    groups: list[Any]
-    expires_at: float | None
-
-
-class StepWaitingExternal(EventData):
-    """It waits until a time (epoch seconds), or by then for a signal of this name and key."""
-
-    type = "step.waiting_external"
-    shows = "waiting_external"
-    step_id: str
-    until: float | None
-    signal: str | None = None
-    key: str | None = None
-
-
-class StepApproved(EventData):
-    """A person approved its action; `edited`: another input than the one that was proposed."""
-
-    type = "step.approved"
-    step_id: str
-    by: str
-    comment: str
-    action_version: str
-    edited: bool
-
-
-class StepRejected(EventData):
-    """A person rejected its action, which will not be done."""
-
-    type = "step.rejected"
-    step_id: str
-    by: str
-    comment: str
-    action_version: str
-
-
-class StepExpired(EventData):
-    """Nobody answered in time: it fails, counts as rejected, or is skipped (`on_expiry`)."""
-
-    type = "step.expired"
-    step_id: str
-    on_expiry: str
-
-
 class EffectDuplicateSuspected(EventData):
     """A write that was sent again was found twice, under these two keys."""
 
@@ -317,8 +245,10 @@ class EffectDuplicateSuspected(EventData):
     other_key: str
 
 
-SHAPES: Final = tuple(EventData.__subclasses__())
-"""Every shape; a type may have two."""
+SHAPES: Final = tuple(
+    sorted(EventData.__subclasses__(), key=lambda s: s.__module__ == wait_events.__name__)
+)
+"""Every shape, those of waits last; a type may have two."""
 
 TYPES: Final = {shape.type: shape for shape in SHAPES}
 """What each type means; two shapes of one type mean the same."""

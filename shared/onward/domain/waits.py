@@ -8,10 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from onward.domain.model import Json
+from typing import Any, Final
 
 DAY: Final = 86_400.0
 
@@ -53,7 +50,7 @@ class WaitTerms:
 
     signal: str | None = None
     seconds: float | None = None
-    schema: Json = None
+    schema: Any = None
     expires: float | None = None
     on_expiry: OnExpiry = OnExpiry.FAIL
 

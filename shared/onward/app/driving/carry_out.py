@@ -159,7 +159,7 @@ def _done(drive: Drive, outcome: Outcome) -> Outcome:
     meter(outcome)
     if rouses(outcome.before, outcome.run):
         with suppress(Exception):  # the lane's time is bounded, and the patrol looks
-            signal(drive, outcome.run.run_id, drive.wake)
+            signal(drive.reader, outcome.run.run_id, drive.wake)
     if outcome.run.status.ended:
         with suppress(Exception):  # the stream says it too, and the patrol looks
             drive.ended(outcome.run)

@@ -274,4 +274,4 @@ class _Receipt:
             take = TakeReceipt(self.command.step_id)
             outcome = carry_out(drive, run_id, None, take, drive.clock() + COMMIT_MARGIN / 2)
             if outcome.changes:
-                signal(drive, run_id, self.worker.wake)
+                signal(drive.reader, run_id, self.worker.wake)

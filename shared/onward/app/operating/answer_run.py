@@ -59,7 +59,7 @@ def resolve_step(
     target = f"{run_id}/{step_id}"
     drive = _telling(service, audited(service, holder, f"step.{verdict}", target, comment))
     carry_out(drive, run_id, None, command, drive.clock() + COMMIT_SECONDS)
-    signal(drive, run_id, service.wake)
+    signal(drive.reader, run_id, service.wake)
 
 
 def resume_run(service: Service, holder: Holder, run_id: str, comment: str = "") -> None:

@@ -200,7 +200,7 @@ def _signal(watch: Patrol, run: Run) -> Repair | None:
     outcome = decided(watch.drive, look(watch.drive, run.run_id, command), command, run.generation)
     if outcome.decision.do is Do.WAIT and not outcome.changes:
         return None
-    return Repair.SIGNALLED if signal(watch.drive, run.run_id, watch.wake) else None
+    return Repair.SIGNALLED if signal(watch.drive.reader, run.run_id, watch.wake) else None
 
 
 def _look_again(watch: Patrol, run: Run, now: float) -> None:

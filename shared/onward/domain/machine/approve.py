@@ -6,12 +6,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, TypedDict
 
 from onward.domain.errors import ActionChanged, AlreadyDecided, ApprovalExpired, NotWaiting
-from onward.domain.events import StepApproved, StepRejected
 from onward.domain.machine import ledger
 from onward.domain.machine.finish import bounded, rest
 from onward.domain.machine.move import queue_again, stop
 from onward.domain.machine.waiting import reject
 from onward.domain.model import Failure, StepStatus, Wait
+from onward.domain.wait_events import StepApproved, StepRejected
 from onward.domain.waits import ApprovalRequest, ApprovalState
 
 if TYPE_CHECKING:

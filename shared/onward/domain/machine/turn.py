@@ -14,7 +14,7 @@ from onward.domain.protocol import Claim, Decision, Outcome, Resolved, RowsMissi
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from onward.domain.events import EventData
+    from onward.domain.event_data import EventData
     from onward.domain.protocol import Record, RecordT
 
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from onward.domain.events import StepExpired, StepWaitingExternal, StepWaitingHuman
 from onward.domain.machine import ledger
 from onward.domain.machine.finish import close, fail_step, rest, skip_step, succeed_step
 from onward.domain.model import Failure, Payload, Step, StepStatus, Usage, Wait
+from onward.domain.wait_events import StepExpired, StepWaitingExternal, StepWaitingHuman
 from onward.domain.waits import ApprovalRequest, ApprovalState, Awaited, OnExpiry
 
 if TYPE_CHECKING:
