@@ -59,15 +59,25 @@ class Driver:
                 decision = self.settle(generation)
         return decision
 
-    def settle(self, generation: int, *, begin: bool = False) -> Decision:
-        return settle_run(self.drive, self.run_id, generation, self._until(), begin=begin)
+    def settle(self, generation: int, *, begin: bool = False, lane: int | None = None) -> Decision:
+        return settle_run(
+            self.drive, self.run_id, generation, self._until(), begin=begin, lane=lane
+        )
 
     def lanes(self, lanes: tuple[Decision, ...]) -> None:
-        """Take turns: each lane makes one move, then the next one does."""
+        """Take turns: each lane makes one move, then the next one does.
+
+        One that is parked is woken when no other works any more.
+        """
         running = list(lanes)
         while running:
-            moved = [self.attempt(decision) for decision in running]
-            running = [decision for decision in moved if decision.do in {Do.STEP, Do.DELAY}]
+            working = [decision for decision in running if decision.do is not Do.WAIT]
+            parked = [decision for decision in running if decision.do is Do.WAIT]
+            if working:
+                moved = [self.attempt(decision) for decision in working] + parked
+            else:
+                moved = [self.settle(one.generation, lane=one.lane) for one in parked]
+            running = [decision for decision in moved if decision.do in _IN_LANES]
 
     def attempt(self, decision: Decision) -> Decision:
         """RunStep with its Catch: what the worker raises, or its death, goes to recover."""
@@ -110,6 +120,9 @@ class Driver:
 
     def _until(self) -> float:
         return self.drive.clock() + MARGIN
+
+
+_IN_LANES = {Do.STEP, Do.DELAY, Do.WAIT}
 
 
 def _cannot_end() -> None:

@@ -45,10 +45,11 @@ class RefusedDriver(Driver):
                 carry_out(self.drive, self.run_id, generation, dead, self._until())
             generation = self._run().generation
 
-    def settle(self, generation: int, *, begin: bool = False) -> Decision:
-        """Invoke settle, as Begin or Settle."""
-        self._sleep_to(self._taken("Begin" if begin else "Settle"))
-        return super().settle(generation, begin=begin)
+    def settle(self, generation: int, *, begin: bool = False, lane: int | None = None) -> Decision:
+        """Invoke settle, as Begin or Settle; a parked lane's is asked for in `lanes`."""
+        if lane is None:
+            self._sleep_to(self._taken("Begin" if begin else "Settle"))
+        return super().settle(generation, begin=begin, lane=lane)
 
     def attempt(self, decision: Decision) -> Decision:
         """RunStep, after its Delay and with its Catch."""
@@ -81,18 +82,26 @@ class RefusedDriver(Driver):
         heapq.heapify(waiting)
         while waiting:
             at, _, decision, error = heapq.heappop(waiting)
-            self._sleep_to(at)
+            if decision.do is not Do.WAIT or waiting:
+                self._sleep_to(at)
             try:
-                answer = self.recover(decision, error) if error else Driver.attempt(self, decision)
+                answer = self._answered(decision, error)
             except Refused as refused:
                 self._sleep_to(refused.at)
                 return
-            if answer.do in {Do.STEP, Do.DELAY}:
+            if answer.do in {Do.STEP, Do.DELAY, Do.WAIT}:
                 heapq.heappush(waiting, self._asked(answer))
+
+    def _answered(self, decision: Decision, error: str) -> Decision:
+        if decision.do is Do.WAIT:
+            return self.settle(decision.generation, lane=decision.lane)
+        return self.recover(decision, error) if error else Driver.attempt(self, decision)
 
     def _asked(self, decision: Decision) -> tuple[float, int, Decision, str]:
         """Return when a lane's attempt begins, or its Catch, and with which error."""
-        pause = decision.seconds if decision.do is Do.DELAY else 0
+        pause = decision.seconds if decision.do in {Do.DELAY, Do.WAIT} else 0
+        if decision.do is Do.WAIT:  # its last other lane wakes it sooner
+            return self._taken("LaneWake", pause), decision.lane, decision, ""
         try:
             return self._taken("LaneStep", pause), decision.lane, _now(decision), ""
         except Refused as refused:
