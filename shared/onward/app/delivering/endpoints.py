@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 MAX_ENDPOINTS: Final = 20
 """Of one tenant; each is a message for each event that it hears."""
 
-EVENT_FILTER: Final = r"\*|(run|step)\.(\*|[a-z_]{1,40}\*?)"
+EVENT_FILTER: Final = r"\*|(run|step|effect)\.(\*|[a-z_]{1,40}\*?)"
 MAX_FILTERS: Final = 30
 
 SECRET_BYTES: Final = 32
