@@ -18,7 +18,7 @@ import threading
 import time
 from collections import Counter
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -55,6 +55,7 @@ class Entry:
     fence: int
     at: float
     reference: str = ""
+    amount: str = ""
 
     @property
     def subject(self) -> tuple[str, str]:
@@ -90,7 +91,7 @@ class Books:
 
     def note(self, what: str, of: Entry, reference: str = "") -> Entry:
         """Write one line down."""
-        line = Entry(what, of.order_id, of.action, of.key, of.fence, time.time(), reference)
+        line = replace(of, what=what, at=time.time(), reference=reference)
         with self.lock, self.ledger.open("a") as file:
             file.write(json.dumps(asdict(line)) + "\n")
             self.entries.append(line)
@@ -124,8 +125,15 @@ class Books:
 
     def under(self, key: str) -> list[dict[str, Any]]:
         """Return the receipts of what was written under a key."""
+        return [_receipt(entry) for entry in self._effects(key)]
+
+    def amounts(self, key: str) -> list[str]:
+        """Return the amounts that were written under a key."""
+        return [entry.amount for entry in self._effects(key)]
+
+    def _effects(self, key: str) -> list[Entry]:
         with self.lock:
-            return [_receipt(e) for e in self.entries if e.what == "effect" and e.key == key]
+            return [e for e in self.entries if e.what == "effect" and e.key == key]
 
     def counts(self, order_id: str | None) -> dict[str, dict[str, dict[str, int]]]:
         """Return how often each kind of line was written, by order and action."""
@@ -182,6 +190,7 @@ class Desk(BaseHTTPRequestHandler):
             self.headers.get("Idempotency-Key", ""),
             int(self.headers.get("Fence", 0)),
             time.time(),
+            amount=str(told.get("body", {}).get("amount", "")),
         )
         with self.books.lock:
             self.books.in_flight += 1
@@ -196,7 +205,9 @@ class Desk(BaseHTTPRequestHandler):
         url = urlsplit(self.path)
         query = {name: values[0] for name, values in parse_qs(url.query).items()}
         if url.path == "/writes":
-            self._say(HTTPStatus.OK, {"effects": self.books.under(query.get("key", ""))})
+            key = query.get("key", "")
+            found = {"effects": self.books.under(key), "amounts": self.books.amounts(key)}
+            self._say(HTTPStatus.OK, found)
             return
         counts = self.books.counts(query.get("order_id"))
         self._say(HTTPStatus.OK, {"orders": counts, "in_flight": self.books.in_flight})

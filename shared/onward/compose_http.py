@@ -19,6 +19,7 @@ from onward.aws.clients import client
 from onward.aws.functions import Function
 from onward.aws.idempotency import Once
 from onward.aws.incidents import Incidents
+from onward.aws.open_approvals import OpenApprovals
 from onward.aws.run_index import RunIndex
 from onward.aws.socket_tickets import SocketTickets
 from onward.aws.sockets import reachable
@@ -46,6 +47,7 @@ def api() -> Api:
         tenants=Tenants(dynamodb, held.runs_table),
         tickets=SocketTickets(dynamodb, held.cursors_table),
         blobs=lambda tenant: blobs(held, tenant),
+        approvals=OpenApprovals(dynamodb, held.runs_table),
         index=RunIndex(dynamodb, held.runs_table),
         once=Once(dynamodb, held.idempotency_table, "submit_run", KEY_SECONDS),
         catalogue=catalogue,

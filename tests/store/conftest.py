@@ -29,6 +29,7 @@ from onward.aws.endpoint_secrets import EndpointSecrets
 from onward.aws.endpoints import Endpoints
 from onward.aws.idempotency import Once
 from onward.aws.incidents import Incidents
+from onward.aws.open_approvals import OpenApprovals
 from onward.aws.queues import Queue
 from onward.aws.run_index import RunIndex
 from onward.aws.run_reader import RunReader
@@ -185,6 +186,7 @@ def new_service(dynamodb: Any, time: Time) -> Service:
         tenants=Tenants(dynamodb, RUNS),
         tickets=SocketTickets(dynamodb, CURSORS),
         blobs=lambda tenant: Blobs(s3, BUCKET, tenant),
+        approvals=OpenApprovals(dynamodb, RUNS),
         index=RunIndex(dynamodb, RUNS),
         once=once,
         catalogue=catalogue,

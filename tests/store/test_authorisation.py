@@ -40,6 +40,10 @@ MATRIX = {
     ("GET", "/runs/<run_id>/effects"): Case(ANYBODY),
     ("POST", "/runs/<run_id>/resume"): Case(OPERATOR, {}),
     ("POST", "/runs/<run_id>/steps/<step_id>/resolution"): Case(OPERATOR, {"outcome": "abandon"}),
+    ("GET", "/approvals"): Case(ANYBODY),
+    ("POST", "/runs/<run_id>/approvals/<step_id>"): Case(
+        {"approver", "approver:finance"}, {"decision": "approve", "action_version": "v"}
+    ),
     ("POST", "/patrol"): Case(OPERATOR),
     ("POST", "/tickets"): Case(ANYBODY, {"use": "ws"}),
     ("GET", "/stats/recovery"): Case(ANYBODY),

@@ -61,6 +61,11 @@ class Outside:
         found: list[dict[str, str]] = self._ask("/writes", key=key)["effects"]
         return found[0] if found else None
 
+    def amounts(self, key: str) -> list[str]:
+        """Return the amounts that were written under a key."""
+        found: list[str] = self._ask("/writes", key=key)["amounts"]
+        return found
+
     def _ask(self, path: str, **query: str) -> Any:
         with _open(f"{self.url}{path}?{urlencode(query)}", timeout=_SECONDS) as answer:
             return json.load(answer)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from onward.aws.blobs import Blobs
     from onward.aws.idempotency import Once
     from onward.aws.incidents import Incidents
+    from onward.aws.open_approvals import OpenApprovals
     from onward.aws.queues import Queue
     from onward.aws.run_index import RunIndex
     from onward.aws.run_reader import RunReader
@@ -66,6 +67,7 @@ class Service:
     tickets: SocketTickets
     blobs: Callable[[str], Blobs]
     index: RunIndex
+    approvals: OpenApprovals
     once: Once
     catalogue: Callable[[], Catalogue]
     worker: str

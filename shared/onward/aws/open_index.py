@@ -23,6 +23,7 @@ class Kind(StrEnum):
     """What is asked."""
 
     RECONCILIATION = "RECONCILE"
+    APPROVAL = "APPROVAL"
 
 
 def open_pk(kind: Kind, tenant: str) -> str:

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from onward.aws import codec, keys, plain_records, plan_codec
+from onward.aws.open_index import Kind, open_pk
 from onward.domain.effects import Effect
 from onward.domain.model import PlannedStep, Step
-from onward.domain.waits import ApprovalRequest, Awaited
+from onward.domain.waits import ApprovalRequest, ApprovalState, Awaited
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -72,7 +73,21 @@ def _same_state(old: ApprovalRequest) -> tuple[str, Item]:
 
     The run's `seq` says so too; this says it of the row that is written.
     """
-    return "#state = :was", {":was": {"S": old.state.value}}
+    if old.decided_at is None:
+        return "attribute_not_exists(decided_at)", {}
+    return "decided_at = :was", {":was": {"N": repr(old.decided_at)}}
+
+
+def _approval_item(request: ApprovalRequest) -> Item:
+    """Encode an approval; while it is open it stands in the index `open`."""
+    row = plain_records.dataclass_item(request)
+    if request.state is ApprovalState.OPEN:
+        place = {
+            "open_pk": open_pk(Kind.APPROVAL, request.tenant),
+            "open_sk": codec.iso(request.asked_at),
+        }
+        row |= codec.item(place)
+    return row
 
 
 def _any(_old: object) -> tuple[str, Item]:
@@ -111,7 +126,7 @@ APPROVAL: Final = RowKind(
     prefix="APPROVAL#",
     record=ApprovalRequest,
     key=lambda request: request.step_id,
-    encode=plain_records.dataclass_item,
+    encode=_approval_item,
     decode=lambda row: plain_records.read_dataclass(ApprovalRequest, row),
     unchanged=_same_state,
     expires=False,  # who allowed what

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from onward.cli import check, deliveries, demo, drill, keys, operate, overview, runs, stack
+from onward.cli import approve, check, deliveries, demo, drill, keys, operate, overview, runs, stack
 from onward.cli.exits import Commands
 
 app = typer.Typer(
@@ -29,6 +29,9 @@ app.command()(overview.tools)
 app.command()(keys.key)
 app.add_typer(keys.keys, name="keys")
 app.command()(keys.audit)
+app.command()(approve.approvals)
+app.command()(approve.approve)
+app.command()(approve.reject)
 app.command()(operate.effects)
 app.command()(operate.resolve)
 app.command()(operate.resume)

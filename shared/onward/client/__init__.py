@@ -5,8 +5,10 @@ from onward.client.api import Onward
 from onward.client.errors import ClientError, OnwardProblem, ServiceUnreachable, Unsendable
 from onward.client.feed import ENDS
 from onward.documents.runs import (
+    ApprovalView,
     ArtifactView,
     CloudEvent,
+    DecisionView,
     EventPage,
     ProblemFault,
     RunRow,
@@ -21,10 +23,12 @@ __all__ = [
     "ENDS",
     "INTERRUPTIONS",
     "NAMESPACE",
+    "ApprovalView",
     "ArtifactView",
     "AsyncOnward",
     "ClientError",
     "CloudEvent",
+    "DecisionView",
     "EventPage",
     "Onward",
     "OnwardProblem",

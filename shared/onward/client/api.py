@@ -14,10 +14,11 @@ if TYPE_CHECKING:
     import httpx
 
     from onward.documents.runs import (
+        ApprovalView,
         ArtifactView,
         CloudEvent,
+        DecisionView,
         EventPage,
-        RunPage,
         RunRow,
         RunTicketView,
         Snapshot,
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 LONGEST_WAIT = 20.0
 MOST_RUNS = 200
+MOST_APPROVALS = 100
 
 
 class Onward:
@@ -92,13 +94,16 @@ class Onward:
         """Yield runs, newest first, `limit` (≤ 200) a request, until the list ends."""
         wished = {"status": status, "workflow": workflow, "limit": min(limit, MOST_RUNS)}
         params = {name: value for name, value in wished.items() if value is not None}
+        yield from self._pages("/runs", "runs", params)
+
+    def _pages(self, path: str, member: str, params: dict[str, Any]) -> Iterator[Any]:
+        """Yield a list's rows, a page a request."""
         while True:
-            page: RunPage = self._wire.ask("GET", "/runs", params=params)
-            yield from page["runs"]
-            token = page["next_page_token"]
-            if token is None:
+            page = self._wire.ask("GET", path, params=params)
+            yield from page[member]
+            if page["next_page_token"] is None:
                 return
-            params["page_token"] = token
+            params = {**params, "page_token": page["next_page_token"]}
 
     def workflows(self) -> list[dict[str, Any]]:
         """Return the workflows that runs can name, with their schemas and plans."""
@@ -174,6 +179,47 @@ class Onward:
         run: Snapshot = self._wire.ask_once("POST", path, json=answer)
         return run
 
+    def approvals(self, *, limit: int = 50) -> Iterator[ApprovalView]:
+        """Yield the actions that wait for somebody's approval, oldest first, over all runs."""
+        params = {"limit": min(limit, MOST_APPROVALS)}
+        yield from self._pages("/approvals", "approvals", params)
+
+    def approve(
+        self,
+        run_id: str,
+        step_id: str,
+        action_version: str,
+        *,
+        edited_input: dict[str, Any] | None = None,
+        comment: str = "",
+    ) -> DecisionView:
+        """Let a step do the action with this version; safe to repeat.
+
+        `edited_input` are members of its input to use instead, of those the step lets you change.
+        """
+        said = {} if edited_input is None else {"edited_input": edited_input}
+        return self._decide(run_id, step_id, "approve", action_version, comment, said)
+
+    def reject(
+        self, run_id: str, step_id: str, action_version: str, *, comment: str = ""
+    ) -> DecisionView:
+        """Refuse the action with this version; safe to repeat."""
+        return self._decide(run_id, step_id, "reject", action_version, comment, {})
+
+    def _decide(
+        self,
+        run_id: str,
+        step_id: str,
+        decision: str,
+        action_version: str,
+        comment: str,
+        said: dict[str, Any],
+    ) -> DecisionView:
+        body = {"decision": decision, "action_version": action_version, **_remark(comment), **said}
+        path = f"/runs/{run_id}/approvals/{step_id}"
+        decided: DecisionView = self._wire.ask("POST", path, json=body)
+        return decided
+
     def resume(self, run_id: str, *, comment: str = "") -> Snapshot:
         """Let a failed run go on from its checkpoints; the audit log keeps the comment."""
         body = _remark(comment)
@@ -200,13 +246,7 @@ class Onward:
         """
         params: dict[str, Any] = {"limit": min(limit, MOST_RUNS)}
         params |= {} if since is None else {"since": since}
-        while True:
-            page = self._wire.ask("GET", "/audit", params=params)
-            yield from page["entries"]
-            token = page["next_page_token"]
-            if token is None:
-                return
-            params["page_token"] = token
+        yield from self._pages("/audit", "entries", params)
 
     def patrol(self) -> dict[str, Any]:
         """Look after every run of the tenant that is due, now; safe to repeat."""

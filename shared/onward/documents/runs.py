@@ -236,3 +236,41 @@ class Problem(TypedDict):
     run_id: NotRequired[str]
     errors: NotRequired[list[ProblemFault]]
     as_of_seq: NotRequired[int]
+
+
+class ApprovalView(TypedDict):
+    """An action that waits for somebody to approve it: the tool with its input, and who may."""
+
+    run_id: str
+    step_id: str
+    workflow: str
+    tool: str
+    input: Any
+    action_version: str
+    groups: list[str]
+    editable: list[str]
+    not_submitter: bool
+    asked_at: Time
+    expires_at: Time | None
+    on_expiry: Annotated[str, Described(enum=["fail", "reject"])]
+
+
+class ApprovalPage(TypedDict):
+    """Open approvals of all runs, oldest first."""
+
+    approvals: list[ApprovalView]
+    next_page_token: str | None
+
+
+class DecisionView(TypedDict):
+    """What was decided on an action; `approved_version` is another where it was edited."""
+
+    run_id: str
+    step_id: str
+    state: Annotated[str, Described(enum=["open", "approved", "rejected", "expired", "withdrawn"])]
+    tool: str
+    action_version: str
+    approved_version: str | None
+    decided_by: str | None
+    decided_at: Time | None
+    comment: str

@@ -317,6 +317,11 @@ class NotEditable(RequestError):
     code = "not_editable"
     status = 403
 
+    def __init__(self, message: str, faults: tuple[Fault, ...] = ()) -> None:
+        """Keep the faults for the problem document."""
+        super().__init__(message)
+        self.faults = faults
+
 
 class NotResumable(RequestError):
     """The run has not failed, or resuming it cannot help."""

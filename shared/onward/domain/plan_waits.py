@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from onward.domain.model import Json
 
 WAIT_KEYS: Final = frozenset({"wait_for", "sleep", "sleep_until"})
-GROUP: Final = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
+GROUP: Final = re.compile(r"[a-z0-9-]{1,32}")
 SIGNAL: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 _LENGTH: Final = "seconds, or such as 90s, 15m, 2h, 3d, 1w, at most a year"
 _APPROVAL: Final = frozenset({"groups", "expires", "on_expiry", "editable", "not_submitter"})

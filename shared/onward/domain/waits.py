@@ -75,6 +75,7 @@ class ApprovalRequest:
 
     step_id: str
     state: ApprovalState
+    tenant: str
     tool: str
     action_version: str
     asked_at: float

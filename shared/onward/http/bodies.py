@@ -156,6 +156,21 @@ class Resolution(Body):
     comment: Comment = ""
 
 
+class ApprovalDecision(Body):
+    """What a person says of an action: the one with this version and no other."""
+
+    decision: Annotated[Literal["approve", "reject"], Says('decision is "approve" or "reject"')]
+    action_version: Annotated[
+        str, Field(min_length=1, max_length=64), Says("action_version is that of `GET /approvals`")
+    ]
+    comment: Comment = ""
+    edited_input: dict[str, Any] | None = Field(
+        default=None,
+        description="Members of the input to use instead, of those that its step lets approvers "
+        "change; the others stay.",
+    )
+
+
 class Remark(Body):
     """What an operator says to what they do; it is kept in the audit log."""
 

@@ -166,6 +166,17 @@ OPERATIONS: Final[dict[str, Operation]] = {
         bodies=(bodies.Resolution,),
         examples={"not_applied": {"outcome": "not_applied"}},
     ),
+    "get_approvals": Operation(
+        {200: Success("Open approvals.", runs.ApprovalPage)},
+        query=queries.ApprovalsQuery,
+        problems=(422,),
+    ),
+    "post_approval": Operation(
+        {200: Success("The decision, as it counts.", runs.DecisionView)},
+        problems=(400, 403, 404, 409, 410, 413, 422),
+        bodies=(bodies.ApprovalDecision,),
+        examples={"approve": {"decision": "approve", "action_version": "0b9c2625dc21ef05"}},
+    ),
     "post_patrol": Operation(
         {200: Success("A round.", operating.PatrolRound)},
         problems=(400, 403, 413, 422),

@@ -10,6 +10,7 @@ from onward.domain.errors import (
     CursorExpired,
     InvalidRequest,
     MethodNotAllowed,
+    NotEditable,
     OnwardError,
     RequestError,
     StoreError,
@@ -67,7 +68,7 @@ def problem(error: OnwardError, run_id: str | None = None) -> Answer:
     document = _document(error.code, error.status, str(error), retryable=error.retryable)
     if run_id is not None:
         document["run_id"] = run_id
-    if isinstance(error, InvalidRequest):
+    if isinstance(error, InvalidRequest | NotEditable):
         document["errors"] = [{"pointer": f.pointer, "message": f.message} for f in error.faults]
     if isinstance(error, CursorExpired) and error.as_of_seq:
         document["as_of_seq"] = error.as_of_seq

@@ -12,6 +12,7 @@ from typing import Annotated, Final, Literal
 from pydantic import BeforeValidator, Field
 
 from onward.app.operating.audit import MAX_ENTRIES
+from onward.app.reading.list_approvals import MAX_APPROVALS
 from onward.app.reading.list_runs import MAX_NAME, MAX_RUNS
 from onward.app.reading.recovery_stats import MAX_DAYS
 from onward.app.reading.replay_events import MAX_EVENTS, MAX_WAIT
@@ -119,6 +120,23 @@ class RecoveryQuery(Query):
     days: Annotated[
         int, Field(ge=1, le=MAX_DAYS, description="Days back."), BeforeValidator(whole)
     ] = 7
+
+
+class ApprovalsQuery(Query):
+    """How many open approvals a page."""
+
+    limit: Annotated[
+        int, Field(ge=1, le=MAX_APPROVALS, description="Approvals a page."), BeforeValidator(whole)
+    ] = 50
+    page_token: (
+        Annotated[
+            str,
+            Described(
+                description="`next_page_token` of a page.", pattern="^[A-Za-z0-9_-]{50,300}$"
+            ),
+        ]
+        | None
+    ) = None
 
 
 class DeliveriesQuery(Query):

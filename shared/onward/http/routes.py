@@ -27,6 +27,7 @@ from onward.http.overview import get_openapi, get_runs, get_tools, get_workflows
 from onward.http.problems import Answer
 from onward.http.queries import MAX_SEQ, EventsQuery, RecoveryQuery, RunQuery, whole
 from onward.http.routes_access import ACCESS_ROUTES
+from onward.http.routes_approvals import APPROVAL_ROUTES
 from onward.http.routes_delivery import DELIVERY_ROUTES
 
 if TYPE_CHECKING:
@@ -187,6 +188,7 @@ ROUTES: Final[tuple[tuple[str, str, Callable[..., Answer]], ...]] = (
     ("GET", "/workflows", get_workflows),
     ("GET", "/tools", get_tools),
     ("GET", OPENAPI, get_openapi),
+    *APPROVAL_ROUTES,
     *DELIVERY_ROUTES,
     *ACCESS_ROUTES,
 )

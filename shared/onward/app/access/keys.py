@@ -22,7 +22,7 @@ from onward.domain.access import ApiKey, key_id_of
 from onward.domain.errors import Forbidden, Unauthenticated
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
     from onward.aws.api_keys import ApiKeys
     from onward.aws.tenants import Tenants
@@ -133,6 +133,24 @@ def authorise(holder: Holder, roles: frozenset[str]) -> None:
     """Raise Forbidden unless the key has one of the roles."""
     if not holder.roles & roles:
         raise Forbidden(f"this needs the role {' or '.join(sorted(roles))}")
+
+
+def approves(holder: Holder) -> bool:
+    """Whether a key may approve anything at all."""
+    return any(role == "approver" or role.startswith("approver:") for role in holder.roles)
+
+
+def may_approve(holder: Holder, groups: Sequence[str]) -> bool:
+    """Whether a key may approve an action: of one of these groups, or of none as any approver."""
+    if not groups:
+        return approves(holder)
+    return any(f"approver:{group}" in holder.roles for group in groups)
+
+
+def authorise_approver(holder: Holder) -> None:
+    """Raise Forbidden unless the key may approve something; its step says which groups."""
+    if not approves(holder):
+        raise Forbidden("this needs a role approver, or approver:<group>")
 
 
 def aside(work: Callable[[], object]) -> None:

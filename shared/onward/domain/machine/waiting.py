@@ -68,6 +68,7 @@ def ask_approval(turn: Turn, planned: PlannedStep, step: Step, action_version: s
     request = ApprovalRequest(
         step_id=step.step_id,
         state=ApprovalState.OPEN,
+        tenant=turn.run.tenant,
         tool=planned.tool,
         action_version=action_version,
         asked_at=turn.now,
