@@ -30,6 +30,7 @@ PARTLY_DESCRIBED = {
     "GET /runs",
     "GET /runs/{run_id}/events",
     "POST /runs",
+    "GET /approvals",
     "GET /audit",
     "POST /uploads",
     "PUT /endpoints/{endpoint_id}",

@@ -52,11 +52,51 @@ class Reference(Body):
     ref: str = Field(alias="$ref", examples=["input.file", "steps.plan.jobs"])
 
 
+Length = Annotated[
+    float | str, Field(description="Seconds, or such as 90s, 15m, 2h, 3d, 1w; at most a year.")
+]
+
+
+class ApprovalWish(Body):
+    """Who may approve a step's action, and by when; any approver where no groups are named."""
+
+    groups: list[Annotated[str, Field(pattern="^[a-z0-9-]{1,32}$")]] = Field(default=[])
+    expires: Length | None = None
+    on_expiry: Literal["fail", "reject"] = "fail"
+    editable: list[str] = Field(
+        default=[], description="Members of the input that an approver may change."
+    )
+    not_submitter: bool = Field(default=False, description="Whoever submitted the run may not.")
+
+
+class SignalWish(Body):
+    """The signal that a step waits for, by name and key; its payload is the step's output."""
+
+    signal: str = Field(pattern="^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$")
+    key: str | Reference
+    schema_: dict[str, Any] | None = Field(default=None, alias="schema")
+    expires: Length | None = None
+    on_expiry: Literal["fail", "skip"] = "fail"
+
+
 class PlanStep(Body):
-    """One step; what its references name comes first, `after` adds to that."""
+    """One step; what its references name comes first, `after` adds to that.
+
+    It has a tool, or waits for a signal or a time. Unless `when` is true it is skipped.
+    """
 
     id: str = Field(pattern=r"^[a-z0-9_-]{1,64}$")
-    tool: str
+    tool: str | None = None
+    when: dict[str, Any] | None = Field(
+        default=None,
+        description='A reference, {"equals": [a, b]} or {"one_of": [a, […]]}.',
+    )
+    approval: ApprovalWish | None = None
+    wait_for: SignalWish | None = None
+    sleep: Length | None = None
+    sleep_until: str | float | Reference | None = Field(
+        default=None, description="RFC 3339, or epoch seconds."
+    )
     input: dict[str, Any] = Field(
         default={},
         description='Values, and {"$ref": "input.x"} in place of some; {"$literal": value} is the '
