@@ -108,7 +108,7 @@ def test_one_line_an_invocation_without_what_was_sent(
     first, second, third = [json.loads(line) for line in said.splitlines()]
     assert ("/runs", "POST", 202) == (first["route"], first["method"], first["status"])
     assert ("acme", run_id, "http_api") == (first["tenant"], first["run_id"], first["function"])
-    assert (200, 404) == (second["status"], third["status"])
+    assert (422, 404) == (second["status"], third["status"])  # no such parameter there
     assert "run_id" not in third
     assert secret not in said
     assert deployed.key is not None
