@@ -22,6 +22,8 @@ from infra.local.drills.runner import DRILLS
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text()
+USING = (ROOT / "docs" / "using.md").read_text()
+PAGES = {path.name: path.read_text() for path in (ROOT / "docs").glob("*.md")}
 BIN = ".venv/bin/"
 
 
@@ -64,15 +66,15 @@ def test_every_dependency_has_its_reason() -> None:
 
 def test_every_drill_is_listed() -> None:
     """In the order in which they are run."""
-    table = README.split("| drill | what is broken |")[1].split("## ")[0]
+    table = USING.split("| drill | what is broken |")[1].split("## ")[0]
 
     assert list(DRILLS) == re.findall(r"^\| `([a-z-]+)` \| \S", table, re.MULTILINE)
 
 
 def test_a_key_is_promised_for_as_long_as_it_is_kept() -> None:
-    """By the README, the command's help and the client: a day, not for ever."""
+    """By the docs, the command's help and the client: a day, not for ever."""
     command = CliRunner().invoke(app, ["run", "--help"], env={"COLUMNS": "200"}).stdout
-    promises = [README, command, Onward.submit.__doc__ or ""]
+    promises = [USING, command, Onward.submit.__doc__ or ""]
 
     assert 86_400 == KEY_SECONDS
     for promise in promises:
@@ -97,7 +99,7 @@ def planned(*arguments: str, port: str | None = None) -> list[str]:
 
 def test_a_newcomer_is_told_where_the_command_is() -> None:
     """Before the first command line that takes it for granted."""
-    before, _, _ = README.partition("$ onward ")
+    before, _, _ = USING.partition("$ onward ")
 
     assert "`.venv/bin/onward`" in before
     assert "`source .venv/bin/activate`" in before
@@ -115,9 +117,19 @@ def test_the_port_is_what_make_was_given() -> None:
 
 
 def test_the_commands_and_targets_it_names_exist() -> None:
-    """No command line in the README is of a command or make target that there is not."""
-    makefile = (ROOT / "Makefile").read_text()
-    for target in set(re.findall(r"`?\bmake ([a-z]+)(?=[` \n])", README)):
+    """No command line in README or docs is of a command or make target that there is not."""
+    makefile, text = (ROOT / "Makefile").read_text(), "\n".join([README, *PAGES.values()])
+    for target in set(re.findall(r"(?:`|\$ )make ([a-z]+)", text)):
         assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
-    for command in set(re.findall(r"(?:\$ \S*onward|`onward) ([a-z]+)", README)):
+    for command in set(re.findall(r"(?:\$ \S*onward|`onward) ([a-z]+)", text)):
         assert CliRunner().invoke(app, [command, "--help"]).exit_code == 0, command
+
+
+def test_it_is_short_and_its_links_lead_somewhere() -> None:
+    """What it is, why, two commands, one workflow, links."""
+    assert len(README.splitlines()) < 150
+    for page in {"README.md": README} | PAGES:
+        folder = ROOT if page == "README.md" else ROOT / "docs"
+        text = README if page == "README.md" else PAGES[page]
+        for target in re.findall(r"\]\((?!https?:)([^)#]+)", text):
+            assert (folder / target).is_file(), (page, target)

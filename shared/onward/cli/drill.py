@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def drill(
     names: Annotated[
         list[str] | None,
-        typer.Argument(help="Which drills; README.md lists them.", show_default="all"),
+        typer.Argument(help="Which drills; docs/using.md lists them.", show_default="all"),
     ] = None,
     port: Port = None,
     state: State = DEFAULT_STATE,
