@@ -16,6 +16,7 @@ from onward.domain.protocol import Claim
 from onward.domain.waits import ApprovalRequest, ApprovalState
 
 from tests.property.plans import BROKEN
+from tests.property.tries import check_tries
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,6 +51,7 @@ def check_outcome(store: MemoryStore, outcome: Outcome) -> None:
         _check_birth(store, row, rows)
     _check_inputs(store, outcome, rows)
     _check_incidents(outcome)
+    check_tries(store, outcome, rows)
     _check_approvals(store, outcome, rows, effects)
     for was, becomes in outcome.of(Effect):
         _check_effect(was, becomes)

@@ -146,7 +146,7 @@ def test_an_attempt_that_lambda_had_no_room_for_rests(begin: Any, time: Any) -> 
 
     driver.follow(driver.recover(first, "Lambda.TooManyRequestsException"), 1)
 
-    assert (RunStatus.SUCCEEDED, 3, 4) == ended(made)
+    assert (RunStatus.SUCCEEDED, 3, 3) == ended(made)
     assert max(time.naps) >= 20
     assert {1} == set(tools.CALLS.values())
 

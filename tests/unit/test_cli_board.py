@@ -138,9 +138,17 @@ def test_a_failed_run_goes_on_asking_for_a_write_in_doubt() -> None:
 
 def test_what_no_resume_can_help_is_not_offered_one() -> None:
     """An input that cannot be made has no attempt, and will not have one."""
-    hopeless = ("step.failed", {"step_id": "inspect", "attempt": 0, "message": "no such field"})
+    failed = {"step_id": "inspect", "attempt": 0, "message": "no such field"}
+    hopeless = ("step.failed", failed | {"code": "invalid_input"})
 
     assert [] == board(hopeless, ("run.failed", {})).answers
+
+
+def test_what_a_person_rejected_can_be_asked_again() -> None:
+    """It was never attempted either, but its input is there."""
+    rejected = ("step.failed", {"step_id": "inspect", "attempt": 0, "code": "rejected"})
+
+    assert [RESUME] == board(rejected, ("run.failed", {})).answers
 
 
 def test_a_stalled_run_is_resumed() -> None:

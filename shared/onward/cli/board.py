@@ -159,11 +159,13 @@ class Board:
         row = self.rows.get(step_id) or self._added(step_id)
         self._wait(whole_id, self._asked(whole_id, data, what))
         # An input that cannot be made is the step's for ever: no resume helps.
-        self.hopeless = self.hopeless or (what == "failed" and data.get("attempt") == 0)
+        unmade = data.get("attempt") == 0 and data.get("code") == "invalid_input"
+        self.hopeless = self.hopeless or (what == "failed" and unmade)
         if what == "reconciled" and self.status in _WAITING:
             self.status = "queued"
-        # A retry or takeover opens the next attempt by itself: no second `started` follows.
-        attempt = int(data.get("next_attempt") or data.get("attempt") or 0)
+        # A takeover or short retry opens the next attempt by itself: no second `started` follows.
+        opens = what == "retrying" and float(data.get("delay_seconds") or 0) <= _UNTOLD
+        attempt = int((opens and data.get("next_attempt")) or data.get("attempt") or 0)
         if attempt:
             row.tries[whole_id] = max(attempt, row.tries.get(whole_id, 0))
         if what == "progress":

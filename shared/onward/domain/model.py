@@ -159,7 +159,9 @@ class Usage:
 class Step:
     """A step that was claimed at least once. Times are epoch seconds; `fence` never falls.
 
-    `tries` are attempts that count, `freezes` workers in a row that froze instead of ending.
+    `attempt` is the number of the latest attempt. It is not the fence, which waits and questions
+    raise too; one that never reached its tool (`unbegun`) leaves its number to the next. `tries`
+    are attempts that count, `freezes` workers in a row that froze instead of ending.
     `counted`: how many of the steps that it `added` had ended when the run row let that number go.
     """
 
@@ -167,6 +169,8 @@ class Step:
     plan_key: str
     status: StepStatus
     fence: int = 1
+    attempt: int = 0
+    unbegun: bool = False
     tries: int = 0
     freezes: int = 0
     index: int | None = None
@@ -183,6 +187,11 @@ class Step:
     added: tuple[str, ...] = ()
     counted: int | None = None
     at_seq: int = 0
+
+    @property
+    def next_attempt(self) -> int:
+        """The number of the next attempt: another one only if the latest may have begun."""
+        return self.attempt + (not self.unbegun)
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,5 +328,5 @@ def child_id(step_id: str, index: int) -> str:
 
 
 def attempt_id(step_id: str, fence: int) -> str:
-    """Return the id of one try at a step."""
+    """Return the id of one opening of a step: its fence tells it from every other."""
     return f"{step_id}#{fence}"

@@ -85,6 +85,8 @@ class Log(Protocol):
 class StepContext:
     """One attempt at a step.
 
+    `attempt` counts the tries, from 1. `fence` orders them, and whatever was in between: it only
+    grows, and may by more than one from a try to the next.
     `idempotency_key` is the same for every attempt of the same action; hand it, and `fence`,
     to whatever is written to. `deadline` is epoch seconds: the process ends one second later.
     `traceparent` and `tracestate` are the caller's span (W3C Trace Context), the same for every
@@ -95,6 +97,7 @@ class StepContext:
     run_id: str
     step_id: str
     fence: int
+    attempt: int
     idempotency_key: str
     deadline: float
     artifacts: Artifacts
@@ -110,13 +113,8 @@ class StepContext:
     _reported_at: float = 0.0
 
     @property
-    def attempt(self) -> int:
-        """The number of this try; the same number as the fence."""
-        return self.fence
-
-    @property
     def attempt_id(self) -> str:
-        """The id of this try."""
+        """The id of this try, made of its fence."""
         return attempt_id(self.step_id, self.fence)
 
     @property

@@ -73,15 +73,20 @@ def context(
     *,
     step_id: str = "step",
     fence: int = 1,
+    attempt: int | None = None,
     clock: Callable[[], float] = time.time,
     models: Sequence[Model] = (),
     drills: bool = False,
 ) -> StepContext:
-    """Return a context whose artifacts and log live in memory, with a minute to go."""
+    """Return a context whose artifacts and log live in memory, with a minute to go.
+
+    Without another `attempt` as many tries were made as the fence says.
+    """
     return StepContext(
         run_id="run_test",
         step_id=step_id,
         fence=fence,
+        attempt=fence if attempt is None else attempt,
         idempotency_key=f"run_test/{step_id}/test",
         deadline=clock() + 60,
         artifacts=MemoryArtifacts(),

@@ -203,6 +203,7 @@ def new_context(worker: Worker, attempt: Attempt, view: View, step: Step) -> Ste
         run_id=attempt.run_id,
         step_id=attempt.step_id,
         fence=attempt.fence,
+        attempt=step.attempt,
         idempotency_key="",
         deadline=step.deadline or drive.clock() + planned.policy.timeout,
         artifacts=TenantArtifacts(drive.blobs(view.run.tenant)),

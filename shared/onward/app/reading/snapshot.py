@@ -125,8 +125,7 @@ def _view(seen: Seen, planned: PlannedStep, step: Step | None, born: Sequence[St
         "id": step.step_id,
         "tool": planned.tool,
         "status": _status(seen.run, step).value,
-        # The fence counts attempts; a fan-out's parent has none of its own.
-        "attempts": step.fence if step.children is None else 0,
+        "attempts": step.attempt,
         "started_at": _time(step.started_at),
         "ended_at": _time(step.ended_at),
     }

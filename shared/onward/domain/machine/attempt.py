@@ -68,7 +68,7 @@ def fail(turn: Turn, command: Fail) -> Decision:
     step, lane = _mine(turn, command.step_id, command.fence)
     planned = turn.planned(step.plan_key)
     if not command.called and command.failure.code == OutcomeUnknown.code:
-        _ask_later(turn, planned, step, command.failure)
+        _ask_later(turn, planned, replace(step, unbegun=True), command.failure)
         return next_move(turn, lane)
     charge(turn, command.usage)
     step = replace(step, usage=step.usage + command.usage)
@@ -105,6 +105,7 @@ def rest_unbegun(
 
     Its lane is left to others, and the run's deadline is all that bounds how often.
     """
+    step = replace(step, unbegun=True)
     rested = replace(bounded(failure), retryable=True, retry_after=THROTTLED_REST * (1 + jitter))
     failed(turn, planned, step, lane, rested, jitter, costs=False)
 
@@ -140,7 +141,7 @@ def report(turn: Turn, command: Report) -> None:
     turn.emit(
         StepProgress(
             step_id=step.step_id,
-            attempt=step.fence,
+            attempt=step.attempt,
             fraction=command.fraction,
             note=command.note[:MAX_MESSAGE],
         )
@@ -167,7 +168,7 @@ def wait_to_probe(
     rest(turn, step.step_id, Wait(StepStatus.UNKNOWN, until))
     turn.emit(
         StepOutcomeUnknown(
-            step_id=step.step_id, attempt=step.fence, probed_at=until, **said(failure)
+            step_id=step.step_id, attempt=step.attempt, probed_at=until, **said(failure)
         )
     )
 
@@ -186,8 +187,8 @@ def back_off(turn: Turn, step: Step, lane: int, failure: Failure, answer: Retry)
     turn.emit(
         StepRetrying(
             step_id=step.step_id,
-            attempt=step.fence,
-            next_attempt=step.fence + 1,
+            attempt=step.attempt,
+            next_attempt=step.next_attempt,
             delay_seconds=rounded if rounded <= SHORT_DELAY else delay,
             **said(failure),
         )

@@ -183,6 +183,7 @@ def _bear(turn: Turn, claim: Claim, resolved: Resolved, lane: int) -> None:
         step_id=claim.step_id,
         plan_key=claim.plan_key,
         status=StepStatus.EXECUTING,
+        attempt=1,
         index=claim.index,
         input=resolved.payload,
         started_at=turn.now,
@@ -191,7 +192,7 @@ def _bear(turn: Turn, claim: Claim, resolved: Resolved, lane: int) -> None:
     turn.put(step)
     if planned.policy.writes:
         ledger.intend(turn, planned, step, resolved.digest)
-    _open(turn, step, lane)
+    _open(turn, step, lane, attempts=1)
     _tell_started(turn, planned, step)
 
 
@@ -244,12 +245,14 @@ def reopen(turn: Turn, step: Step, lane: int, *, delay: float = 0.0) -> None:
         step,
         status=StepStatus.BACKING_OFF if delay else StepStatus.EXECUTING,
         fence=step.fence + 1,
+        attempt=step.next_attempt,
+        unbegun=False,
         not_before=start if delay else None,
         deadline=attempt_deadline(turn.run, planned, start),
     )
     turn.put(opened)
     ledger.refence(turn, planned, opened)
-    _open(turn, opened, lane)
+    _open(turn, opened, lane, attempts=opened.attempt - step.attempt)
 
 
 def attempt_deadline(run: Run, planned: PlannedStep, start: float) -> float:
@@ -258,12 +261,12 @@ def attempt_deadline(run: Run, planned: PlannedStep, start: float) -> float:
     return deadline if run.deadline is None else min(deadline, run.deadline)
 
 
-def _open(turn: Turn, step: Step, lane: int) -> None:
+def _open(turn: Turn, step: Step, lane: int, attempts: int) -> None:
     run = turn.run
     turn.set(
         open=run.open | {step.step_id: lane},
         waiting={s: wait for s, wait in run.waiting.items() if s != step.step_id},
-        attempts=run.attempts + 1,
+        attempts=run.attempts + attempts,
     )
 
 
@@ -271,7 +274,7 @@ def _tell_started(turn: Turn, planned: PlannedStep, step: Step) -> None:
     turn.emit(
         StepStarted(
             step_id=step.step_id,
-            attempt=step.fence,
+            attempt=step.attempt,
             attempt_id=attempt_id(step.step_id, step.fence),
             tool=planned.tool,
         )

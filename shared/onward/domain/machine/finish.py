@@ -70,7 +70,7 @@ def succeed_step(turn: Turn, step: Step, output: Payload, usage: Usage) -> None:
     turn.emit(
         StepSucceeded(
             step_id=step.step_id,
-            attempt=step.fence,
+            attempt=step.attempt,
             attempt_id=attempt_id(step.step_id, step.fence),
             **spent(usage),
         )
@@ -100,7 +100,7 @@ def accept(turn: Turn, step: Step, receipt: Payload) -> None:
 def skip_step(turn: Turn, step: Step, failure: Failure) -> None:
     """Let the run go on without an optional step; what depends on it sees null."""
     close(turn, step, StepStatus.SKIPPED, error=failure)
-    turn.emit(StepSkipped(step_id=step.step_id, attempt=step.fence, **said(failure)))
+    turn.emit(StepSkipped(step_id=step.step_id, attempt=step.attempt, **said(failure)))
     if step.index is None:
         turn.set(skipped=turn.run.skipped + 1)
     finished(turn, turn.planned(step.plan_key), step)
@@ -111,7 +111,7 @@ def fail_step(turn: Turn, step: Step, failure: Failure, reason: str) -> None:
     close(turn, step, StepStatus.FAILED, error=failure)
     turn.emit(
         StepFailed(
-            step_id=step.step_id, attempt=step.fence, not_retried_because=reason, **said(failure)
+            step_id=step.step_id, attempt=step.attempt, not_retried_because=reason, **said(failure)
         )
     )
     if turn.run.failing is None:
@@ -126,7 +126,7 @@ def ask(turn: Turn, planned: PlannedStep, step: Step, failure: Failure) -> None:
     ledger.close_off(turn, planned, step)
     close(turn, step, StepStatus.NEEDS_RECONCILIATION, fence=step.fence + 1, error=failure)
     rest(turn, step.step_id, Wait(StepStatus.NEEDS_RECONCILIATION))
-    turn.emit(StepNeedsReconciliation(step_id=step.step_id, attempt=step.fence, **said(failure)))
+    turn.emit(StepNeedsReconciliation(step_id=step.step_id, attempt=step.attempt, **said(failure)))
 
 
 def rest(turn: Turn, step_id: str, wait: Wait) -> None:
@@ -162,7 +162,7 @@ def extend(turn: Turn, step: Step, output: Payload, usage: Usage, extension: Ext
     turn.emit(
         StepProgress(
             step_id=step.step_id,
-            attempt=step.fence,
+            attempt=step.attempt,
             fraction=1.0,
             note=f"added {count} steps",
             added=count,

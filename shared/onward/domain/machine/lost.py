@@ -73,7 +73,8 @@ def _never_began(turn: Turn, command: Recover, step: Step, lane: int) -> bool:
         return False
     if command.gone and turn.run.failing is None:
         why = question(turn, planned, step)
-        ask(turn, planned, turn.interrupt(step, command.cause), why)
+        step = replace(turn.interrupt(step, command.cause), unbegun=True)
+        ask(turn, planned, step, why)
         return True
     told = Failure(NotBegun.code, f"the attempt was never begun: {command.cause}")
     rest_unbegun(turn, planned, step, lane, told, command.jitter)
@@ -119,7 +120,7 @@ def _tell_taken_over(turn: Turn, step_id: str, cause: str, *, dead: bool) -> Non
     turn.emit(
         StepTakenOver(
             step_id=step.step_id,
-            attempt=step.fence,
+            attempt=step.attempt,
             attempt_id=attempt_id(step.step_id, step.fence),
             cause=cause,
             dead_for_sure=dead,
