@@ -41,7 +41,7 @@ def finish(sim: Simulation) -> None:
     sim.ahead = sim.asks_ahead = 0.0
     resumes = RESUMES
     for _ in range(MOVES):
-        if sim.run.status is RunStatus.SUCCEEDED:
+        if sim.run.status in {RunStatus.SUCCEEDED, RunStatus.CANCELLED}:
             break
         if sim.run.status.ended or sim.run.stalled:
             resumes -= 1

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from onward.domain.errors import (
     ActionChanged,
     AlreadyDecided,
+    AlreadyTerminal,
     ApprovalExpired,
     Conflict,
     NotResumable,
@@ -18,6 +19,7 @@ from onward.domain.machine.move import rouses
 from onward.domain.model import RunStatus, StepStatus
 from onward.domain.protocol import (
     Begin,
+    Cancel,
     DecideApproval,
     Do,
     Recover,
@@ -71,6 +73,7 @@ class Simulation:
         self.token: str | None = None
         self.lane_token: str | None = None
         self.deaf = False
+        self.cancelled = False
         self.ahead = 0.0
         self.asks_ahead = 0.0
 
@@ -314,6 +317,20 @@ class Simulation:
             return
         assert request.state is ApprovalState.OPEN
         assert how != "stale"
+        self.deaf = True
+        if not deaf:
+            self.signal()
+
+    def cancel(self, *, deaf: bool = False) -> None:
+        """Somebody cancels the run, perhaps after its end; from then on nothing may be sent."""
+        run = self.run
+        try:
+            self.store.carry_out(Cancel("ann", "enough"), None, self.now)
+        except AlreadyTerminal:
+            assert self.run is run
+            assert run.status in {RunStatus.SUCCEEDED, RunStatus.FAILED}
+            return
+        self.cancelled = True
         self.deaf = True
         if not deaf:
             self.signal()

@@ -203,6 +203,12 @@ class DriverAndWorkers(RuleBasedStateMachine):
     def person_decides(self, data: Any, how: str, deaf: bool) -> None:
         self.sim.decide(data.draw(st.sampled_from(self.sim.asked)), how, deaf=deaf)
 
+    @rule(often=st.integers(0, 9), deaf=st.booleans())
+    def somebody_cancels(self, often: int, deaf: bool) -> None:
+        """Now and then, else no run would come to another end."""
+        if not often:
+            self.sim.cancel(deaf=deaf)
+
     @precondition(lambda self: self.sim.deaf)
     @rule()
     def operators_answer_is_signalled(self) -> None:

@@ -82,16 +82,20 @@ class Process:
         """Mark a write, after a probe if an earlier one is in doubt; False: it may not be sent."""
         if not self.policy.writes or self.marked or self.applied:
             return True
+        self.marked = self._mark(sim)
+        assert not (self.marked and sim.cancelled), "sent after the cancel's commit"
+        return self.marked or self.applied
+
+    def _mark(self, sim: Simulation) -> bool:
         step_id, fence = self.decision.step_id, self.decision.fence
         if self.too_early(sim):
             return False
         if not self._doubtful(sim):
-            self.marked = sim.store.mark_sent(step_id, fence, sim.now)
-        elif sim.receiver.effects[step_id]:
+            return sim.store.mark_sent(step_id, fence, sim.now)
+        if sim.receiver.effects[step_id]:
             self.applied = True
-        else:
-            self.marked = sim.store.mark_resent(step_id, fence, sim.now)
-        return self.marked or self.applied
+            return False
+        return sim.store.mark_resent(step_id, fence, sim.now)
 
     def too_early(self, sim: Simulation) -> bool:
         """Whether it is to ask, and cannot know yet by its own clock."""

@@ -39,6 +39,7 @@ MATRIX = {
     ("GET", "/runs/<run_id>/events"): Case(ANYBODY),
     ("GET", "/runs/<run_id>/effects"): Case(ANYBODY),
     ("POST", "/runs/<run_id>/resume"): Case(OPERATOR, {}),
+    ("POST", "/runs/<run_id>/cancel"): Case(SUBMITTER, {}),
     ("POST", "/runs/<run_id>/steps/<step_id>/resolution"): Case(OPERATOR, {"outcome": "abandon"}),
     ("GET", "/approvals"): Case(ANYBODY),
     ("POST", "/runs/<run_id>/approvals/<step_id>"): Case(

@@ -45,6 +45,15 @@ def resolve(
     Terminal().out(f"{run_id}  {run['status']}", highlight=False)
 
 
+def cancel(
+    run_id: str, reason: Annotated[str, typer.Option(help="Why; its log keeps it.")] = ""
+) -> None:
+    """Cancel a run: what it has not sent yet is never sent; `effects` says what was."""
+    with connect() as onward:
+        run = onward.cancel(run_id, reason=reason)
+    Terminal().out(f"{run_id}  {run['status']}", highlight=False)
+
+
 def resume(run_id: str, comment: Comment = "") -> None:
     """Let a failed run go on from its checkpoints, once its cause is mended."""
     with connect() as onward:

@@ -220,6 +220,12 @@ class Onward:
         decided: DecisionView = self._wire.ask("POST", path, json=body)
         return decided
 
+    def cancel(self, run_id: str, *, reason: str = "") -> Snapshot:
+        """Cancel a run: what was not sent by then is never sent. Safe to repeat."""
+        body = {"reason": reason} if reason else {}
+        run: Snapshot = self._wire.ask("POST", f"/runs/{run_id}/cancel", json=body)
+        return run
+
     def resume(self, run_id: str, *, comment: str = "") -> Snapshot:
         """Let a failed run go on from its checkpoints; the audit log keeps the comment."""
         body = _remark(comment)

@@ -14,6 +14,7 @@ OnwardError
 │   ├── IdempotencyKeyReused ├── IdempotencyInProgress
 │   ├── NotWaiting           ├── NotResumable
 │   ├── ActionChanged        ├── AlreadyDecided
+│   ├── AlreadyTerminal
 │   ├── ApprovalExpired      ├── NotEditable
 │   ├── LastOperatorKey      ├── TooManyEndpoints
 │   └── CursorExpired        └── TooManyRuns
@@ -287,6 +288,13 @@ class NotWaiting(RequestError):
     """The step does not wait for this answer, or was answered already."""
 
     code = "not_waiting"
+    status = 409
+
+
+class AlreadyTerminal(RequestError):
+    """A run that is to be cancelled has ended by itself before."""
+
+    code = "already_terminal"
     status = 409
 
 

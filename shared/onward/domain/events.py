@@ -78,8 +78,17 @@ class RunFailed(EventData):
     message: str
 
 
+class RunCancelRequested(EventData):
+    """Somebody cancelled it: nothing more begins, and it ends once its last attempt has."""
+
+    type = "run.cancel_requested"
+    shows = "cancel_requested"
+    by: str
+    reason: str
+
+
 class RunCancelled(EventData):
-    """It was cancelled; nothing makes it so far, readers know it as an end."""
+    """It was cancelled; the ledger says what had happened by then."""
 
     type = "run.cancelled"
     shows = "cancelled"

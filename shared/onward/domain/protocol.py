@@ -183,6 +183,14 @@ class DecideApproval:
 
 
 @dataclass(frozen=True, slots=True)
+class Cancel:
+    """Somebody cancels the run, for this reason."""
+
+    by: str
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class TakeReceipt:
     """A worker put a receipt on its ledger row although its attempt had been given up."""
 
@@ -206,7 +214,7 @@ class Resume:
 
 
 DriverCommand: TypeAlias = Begin | Settle | WakeLane | Complete | Fail | Recover | Report | Restart
-OutsideCommand: TypeAlias = Resolve | Resume | TakeReceipt | Suspect | DecideApproval
+OutsideCommand: TypeAlias = Resolve | Resume | TakeReceipt | Suspect | DecideApproval | Cancel
 """Commands that no execution of the driver gives; the run may have ended."""
 
 Command: TypeAlias = DriverCommand | OutsideCommand

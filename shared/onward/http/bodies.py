@@ -211,6 +211,12 @@ class ApprovalDecision(Body):
     )
 
 
+class Cancellation(Body):
+    """Why a run is cancelled; its log and the audit log keep it."""
+
+    reason: Annotated[str, Field(max_length=MAX_COMMENT)] = ""
+
+
 class Remark(Body):
     """What an operator says to what they do; it is kept in the audit log."""
 

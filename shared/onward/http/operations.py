@@ -160,6 +160,12 @@ OPERATIONS: Final[dict[str, Operation]] = {
         bodies=(bodies.Remark,),
         needs_body=False,
     ),
+    "post_cancel": Operation(
+        {202: Success("The run, cancelled or about to be.", runs.Snapshot, _ETAG)},
+        problems=(400, 403, 404, 409, 413, 422),
+        bodies=(bodies.Cancellation,),
+        needs_body=False,
+    ),
     "post_resolution": Operation(
         {200: Success("The run, with the answer.", runs.Snapshot, _ETAG)},
         problems=(400, 403, 404, 409, 413, 422),

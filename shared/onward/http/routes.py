@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from onward.app.access.keys import OPERATING, SUBMITTING, authorise
 from onward.app.live.run_tickets import issue_run_ticket
 from onward.app.live.socket_tickets import issue_socket_ticket
-from onward.app.operating.answer_run import resolve_step, resume_run
+from onward.app.operating.answer_run import cancel_run, resolve_step, resume_run
 from onward.app.operating.audit import audited
 from onward.app.reading.list_effects import list_effects
 from onward.app.reading.read_run import etag_of, read_run
@@ -20,7 +20,15 @@ from onward.app.submitting.submit_once import key_of_request, submit_once
 from onward.app.submitting.submit_run import Accepted, submit_run
 from onward.app.submitting.uploads import locate_artifact, place_upload
 from onward.domain.errors import Fault, InvalidRequest
-from onward.http.bodies import Budget, Resolution, RunBody, SocketTicketWish, TicketWish, Upload
+from onward.http.bodies import (
+    Budget,
+    Cancellation,
+    Resolution,
+    RunBody,
+    SocketTicketWish,
+    TicketWish,
+    Upload,
+)
 from onward.http.checks import checked, checked_with
 from onward.http.event_stream import streamed, wants_stream
 from onward.http.overview import get_openapi, get_runs, get_tools, get_workflows
@@ -153,6 +161,14 @@ def post_resume(service: Service, holder: Holder, request: Request, run_id: str)
     return _current(service, holder, run_id, 202)
 
 
+def post_cancel(service: Service, holder: Holder, request: Request, run_id: str) -> Answer:
+    """Cancel a run; answer it as it stands then. Again: the same."""
+    authorise(holder, SUBMITTING)
+    said = checked(Cancellation, request.body() if request.text else {})
+    cancel_run(service, holder, run_id, said.reason)
+    return _current(service, holder, run_id, 202)
+
+
 def get_effects(service: Service, holder: Holder, request: Request, run_id: str) -> Answer:  # noqa: ARG001 - routes are called alike
     """Answer the run's ledger."""
     return Answer(200, list_effects(service, holder.tenant, run_id))
@@ -179,6 +195,7 @@ ROUTES: Final[tuple[tuple[str, str, Callable[..., Answer]], ...]] = (
     ("GET", EVENTS, get_events),
     ("GET", "/runs/<run_id>/effects", get_effects),
     ("POST", "/runs/<run_id>/resume", post_resume),
+    ("POST", "/runs/<run_id>/cancel", post_cancel),
     ("POST", "/runs/<run_id>/steps/<step_id>/resolution", post_resolution),
     ("POST", "/patrol", post_patrol),
     ("POST", "/tickets", post_ticket),

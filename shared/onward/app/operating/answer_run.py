@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -13,7 +14,7 @@ from onward.app.reading.read_run import find_run, is_expired
 from onward.domain.effects import Effect
 from onward.domain.errors import NotResumable, NotWaiting
 from onward.domain.model import StepStatus
-from onward.domain.protocol import Resolve, Resume, Verdict
+from onward.domain.protocol import Cancel, Resolve, Resume, Verdict
 from onward.sdk.catalogue import load_tool
 from onward.sdk.tools import ToolRefused
 from onward.sdk.workflow import checked
@@ -74,6 +75,20 @@ def resume_run(service: Service, holder: Holder, run_id: str, comment: str = "")
     command = Resume(holder.subject, tuple(row.step_id for row in steps))
     drive = _telling(service, audited(service, holder, "run.resume", run_id, comment))
     carry_out(drive, run_id, None, command, drive.clock() + COMMIT_SECONDS)
+
+
+def cancel_run(service: Service, holder: Holder, run_id: str, reason: str) -> None:
+    """Cancel a run: what was not sent by this commit is never sent. Safe to repeat.
+
+    The audit entry is in the commit, and a driver that sleeps is woken after it, at best. Raises
+    RunNotFound, or AlreadyTerminal.
+    """
+    find_run(service, holder.tenant, run_id)
+    drive = _telling(service, audited(service, holder, "run.cancel", run_id, reason))
+    command = Cancel(holder.subject, reason)
+    carry_out(drive, run_id, None, command, drive.clock() + COMMIT_SECONDS)
+    with suppress(Exception):  # the patrol looks
+        signal(drive.reader, run_id, service.wake)
 
 
 def _telling(service: Service, entry: AuditEntry) -> Drive:

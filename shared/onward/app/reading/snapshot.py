@@ -41,6 +41,10 @@ class Seen:
     sync: SyncStatus = SyncStatus.NOT_APPLICABLE
 
 
+_STOPPED: Final = frozenset({RunStatus.FAILED, RunStatus.CANCEL_REQUESTED, RunStatus.CANCELLED})
+"""Statuses that have a reason."""
+
+
 def snapshot(seen: Seen, *, children: bool = False) -> Snapshot:
     """Return the snapshot without its result, which is to be loaded.
 
@@ -79,7 +83,7 @@ def snapshot(seen: Seen, *, children: bool = False) -> Snapshot:
         "effects": {state.value: effects[state.value] for state in EffectState}
         | {"duplicates_suspected": sum(e.suspected_at is not None for e in seen.effects)},
         "result": None,
-        "error": _why(run.failing) if run.status is RunStatus.FAILED else None,
+        "error": _why(run.failing) if run.status in _STOPPED else None,
     }
 
 

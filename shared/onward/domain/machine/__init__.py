@@ -5,6 +5,7 @@ from __future__ import annotations
 from onward.domain.machine.answer import resolve, resume
 from onward.domain.machine.approve import decide_approval
 from onward.domain.machine.attempt import complete, fail, report
+from onward.domain.machine.cancel import cancel
 from onward.domain.machine.drive import begin, restart, settle, wake_lane
 from onward.domain.machine.lost import recover
 from onward.domain.machine.move import stop
@@ -14,6 +15,7 @@ from onward.domain.machine.suspicion import suspect
 from onward.domain.machine.turn import Turn
 from onward.domain.protocol import (
     Begin,
+    Cancel,
     Command,
     Complete,
     DecideApproval,
@@ -69,6 +71,8 @@ def _answer(turn: Turn, command: OutsideCommand) -> Decision:
             return take_receipt(turn, command)
         case Suspect():
             return suspect(turn, command)
+        case Cancel():
+            return cancel(turn, command)
         case DecideApproval():
             return decide_approval(turn, command)
         case Resume():

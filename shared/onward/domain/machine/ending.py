@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from onward.domain.events import RunFailed, RunSucceeded
+from onward.domain.events import RunCancelled, RunFailed, RunSucceeded
 from onward.domain.limits import DUE_AFTER
 from onward.domain.machine import ledger
 from onward.domain.machine.finish import accept, ask, said
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def end_failed(turn: Turn, failing: Failing) -> None:
-    """End the run as failed; steps that waited are cancelled with it.
+    """End the run as failed, or as cancelled; steps that waited are cancelled with it.
 
     A write whose outcome nobody knows is not called cancelled: its step goes on waiting for a
     person (G4), unless its receipt was put down, which is a checkpoint; it takes no longer for
@@ -39,6 +39,10 @@ def end_failed(turn: Turn, failing: Failing) -> None:
             turn.put(replace(turn.claimed(row.step_id), ended_at=turn.now))
         else:
             withdraw(turn, row)
+    if turn.run.status is RunStatus.CANCEL_REQUESTED:
+        _end(turn, RunStatus.CANCELLED)
+        turn.emit(RunCancelled(generation=turn.run.generation))
+        return
     _end(turn, RunStatus.FAILED)
     turn.emit(RunFailed(step_id=failing.step_id, **said(failing.failure)))
 
@@ -59,5 +63,6 @@ def _end(turn: Turn, status: RunStatus) -> None:
     # Somebody looks once more: whether the end was heard, and when the log may go.
     # What was ready stays written down: an operator may let a failed run go on from there.
     # So does what still waits: writes in doubt, for which a person can answer at any time.
+    # A driver that sleeps is woken by its token, after the commit.
     due_at = int(turn.now) + DUE_AFTER
-    turn.set(status=status, ended_at=turn.now, park_token=None, due_at=due_at)
+    turn.set(status=status, ended_at=turn.now, due_at=due_at)
