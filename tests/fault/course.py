@@ -35,8 +35,8 @@ class Mortal(Driver):
     observer: RunReader | None = None
     """Reads what the test asks, beside the clients whose calls go wrong."""
 
-    def settle(self, generation: int, *, begin: bool = False) -> Decision:
-        return self._retried(lambda: Driver.settle(self, generation, begin=begin))
+    def settle(self, generation: int, *, begin: bool = False, lane: int | None = None) -> Decision:
+        return self._retried(lambda: Driver.settle(self, generation, begin=begin, lane=lane))
 
     def recover(self, decision: Decision, error: str) -> Decision:
         return self._retried(lambda: Driver.recover(self, decision, error))
