@@ -18,7 +18,7 @@ from onward.client import Onward, OnwardProblem
 from infra.local import workers
 from infra.local.drills.outside import Outside
 from infra.local.drills.runner import DRILLS
-from infra.local.drills.stage import Overdue, Stage
+from infra.local.drills.stage import Overdue, Refund, Stage
 from infra.local.stack import Stack
 from tests.unit.scripted_answers import RUN, problem
 
@@ -98,3 +98,28 @@ def test_of_several_frozen_workers_none_is_the_drills(
 
     with pytest.raises(Overdue, match="several workers are frozen"):
         played.frozen_worker()
+
+
+def test_a_run_that_ends_between_two_looks_is_followed_to_its_last_event(tmp_path: Path) -> None:
+    """Its client did not see less; it had not looked yet."""
+    events = [
+        {"id": f"r/{n}", "type": f"onward.{kind}", "sequence": f"{n:010}", "data": {}}
+        for n, kind in enumerate(("run.queued", "run.started", "run.succeeded"), start=1)
+    ]
+    looks: list[int] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        if not request.url.path.endswith("/events"):
+            return httpx.Response(200, json=RUN | {"as_of_seq": 3, "ended_at": "2026-12-01"})
+        after = int(request.url.params["after"])
+        looks.append(after)
+        there = events[after : 1 if len(looks) == 1 else 3]
+        known = {"next_after": after + len(there), "as_of_seq": 3, "ended": len(looks) > 1}
+        return httpx.Response(200, json={"events": there, **known})
+
+    onward = Onward("http://service", "ow_key", transport=httpx.MockTransport(answer))
+    stack = Stack("http://service", "", "", "ow_key", str(tmp_path), 1, 1)
+    watched = Stage(stack, onward, Outside("http://outside"), pause=0.2).finish(
+        Refund("run_1", "o-1"), seconds=0.1
+    )
+    assert 3 == len(watched.events)

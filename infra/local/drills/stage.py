@@ -137,9 +137,16 @@ class Stage:
         return Watched(refund.order_id, run, list(seen))
 
     def finish(self, refund: Refund, seconds: float = PATIENCE) -> Watched:
-        """Follow a run to its end; one that does not end in time is returned as it stands."""
+        """Follow a run to its end; one that does not end in time is returned as it stands.
+
+        One that ends just then is followed on: its last events are there, and not yet read.
+        """
         with suppress(Overdue):
             self.follow(refund, seconds=seconds)
+        watched = self.watched(refund)
+        if watched.run["ended_at"] is None or len(watched.events) >= watched.run["as_of_seq"]:
+            return watched
+        self.follow(refund)
         return self.watched(refund)
 
     def judge(

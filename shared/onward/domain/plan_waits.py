@@ -41,6 +41,7 @@ def check_waits(
         Fault(f"{at}/{other}", f"a step with {kinds[0]!r} has no {other!r}") for other in others
     )
     if "wait_for" in step:
+        faults.append(Fault(f"{at}/wait_for", "'wait_for' is not available yet"))
         faults.extend(_of_signal(step["wait_for"], f"{at}/wait_for"))
     if "sleep" in step and seconds_of(step["sleep"]) is None:
         faults.append(Fault(f"{at}/sleep", f"sleep is {_LENGTH}"))
