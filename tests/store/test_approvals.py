@@ -68,6 +68,19 @@ def test_open_approvals_say_what_is_proposed(service: Service, approver: Caller)
     assert row["expires_at"] > row["asked_at"]
 
 
+def test_the_snapshot_says_what_is_asked_and_until_when(service: Service, approver: Caller) -> None:
+    """As long as it is."""
+    run_id = waiting(service, groups=["finance"], expires="1h")
+    run = approver.get(f"/runs/{run_id}").body
+    asked = proposed(approver, run_id)
+    shown = ("step_id", "tool", "action_version", "groups", "expires_at")
+    assert [{name: asked[name] for name in shown}] == run["open_approvals"]
+    assert asked["expires_at"] == run["steps"][0]["waits_until"]
+    finance = caller(service, issue(service, "acme", "approver:finance"))
+    decide(finance, run_id)
+    assert [] == approver.get(f"/runs/{run_id}").body["open_approvals"]
+
+
 def test_an_approval_is_answered_as_it_counts(service: Service, approver: Caller) -> None:
     """The same decision again has the same answer; its run goes on."""
     run_id = waiting(service)

@@ -72,6 +72,24 @@ def test_a_write_in_doubt_is_asked_for_until_it_is_answered() -> None:
     assert "queued" == told.status
 
 
+def test_an_approval_is_asked_for_until_somebody_decides() -> None:
+    """Also while other steps of the run work; its command stands there as long."""
+    asks = ("step.waiting_human", {"step_id": "publish", "tool": "send", "expires_at": None})
+    asked = board(asks)
+    assert ["onward approve run_1 publish"] == [a.split("   ")[0] for a in asked.answers]
+    assert "waiting_human" == asked.rows["publish"].status
+    said = {"step_id": "publish", "by": "ann", "comment": "", "action_version": "v"}
+    assert [] == board(asks, ("step.approved", said | {"edited": False})).answers
+    assert [] == board(asks, ("step.rejected", said)).answers
+
+
+def test_a_sleep_says_until_when() -> None:
+    """And has no command."""
+    nap = board(("step.waiting_external", {"step_id": "publish", "until": 1_800_000_000.0}))
+    assert nap.waits["publish"].until is not None
+    assert [] == nap.answers
+
+
 def test_a_step_whose_version_is_gone_says_so() -> None:
     """It has written nothing, and there is something to do before it is answered for."""
     gone = {"step_id": "publish", "attempt": 1, "code": "version_missing", "message": "it is gone"}

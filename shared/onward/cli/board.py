@@ -19,7 +19,7 @@ _FOR: Final = {
     "backing_off": "next attempt",
     "unknown": "its receiver is asked",
     "waiting_human": "a person decides",
-    "waiting_external": "a worker elsewhere takes it",
+    "waiting_external": "goes on",
 }
 _UNTOLD: Final = 5.0
 """Seconds of back-off up to which the next attempt begins without an event of its own."""
@@ -219,6 +219,9 @@ class Board:
         if what == "outcome_unknown":
             known = {"step_id": step_id, "status": "unknown", "until": data.get("probed_at")}
             return self._listed(known)
+        if what in {"waiting_human", "waiting_external"}:
+            end = data.get("expires_at", data.get("until"))
+            return self._listed({"step_id": step_id, "status": what, "until": end})
         if what == "retrying" and data.get("delay_seconds"):
             text = f"step {step_id}: attempt {data.get('next_attempt', '')}"
             return Wait(text, self._later(float(data["delay_seconds"])))
@@ -231,7 +234,8 @@ class Board:
             doubt = "nobody knows whether it wrote; ask its receiver, then answer"
             return self._question(step_id, doubt, OUTCOMES)
         text = f"step {step_id}: {_FOR.get(str(status), status)}"
-        return Wait(text, None if end is None else time_at(end))
+        answer = f"onward approve {self.run_id} {step_id}" if status == "waiting_human" else ""
+        return Wait(text, None if end is None else time_at(end), answer)
 
     def _question(self, step_id: str, text: str, choice: str) -> Wait:
         answer = f"onward resolve {self.run_id} {step_id} OUTCOME"

@@ -70,6 +70,10 @@ def ask(run: Snapshot, console: Console) -> None:
         said = f"  step {step}: {question.get('message', 'its outcome is unknown')}"
         console.out(one_line(said), highlight=False)
         console.out(f"  onward resolve {run['run_id']} {step} OUTCOME   # {OUTCOMES}")
+    for asked in run.get("open_approvals", []):
+        step, tool = asked["step_id"], asked["tool"]
+        console.out(one_line(f"  step {step}: {tool} waits for an approval"), highlight=False)
+        console.out(f"  onward approve {run['run_id']} {step}", highlight=False)
     if run.get("effects", {}).get("duplicates_suspected"):
         console.out("  a write seems to have happened twice; look at its receiver:")
         console.out(f"  onward effects {run['run_id']}")

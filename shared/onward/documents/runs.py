@@ -37,6 +37,7 @@ class StepView(TypedDict):
     status: Annotated[str, Described(enum=list(StepStatus))]
     attempts: int
     lane: NotRequired[int]
+    waits_until: NotRequired[Time]
     started_at: Time | None
     ended_at: Time | None
     error: NotRequired[FailureView]
@@ -44,6 +45,16 @@ class StepView(TypedDict):
     output_ref: NotRequired[str]
     output_omitted: NotRequired[bool]
     children: NotRequired[ChildrenView]
+
+
+class OpenApprovalView(TypedDict):
+    """An action of the run that waits for somebody's approval; `GET /approvals` has its input."""
+
+    step_id: str
+    tool: str
+    action_version: str
+    groups: list[str]
+    expires_at: Time | None
 
 
 class OpenQuestion(TypedDict):
@@ -95,7 +106,7 @@ class Snapshot(ResultView):
     usage: TokenUsage
     downstream_synced: bool
     sync_status: Annotated[str, Described(enum=list(SyncStatus))]
-    open_approvals: list[dict[str, Any]]
+    open_approvals: list[OpenApprovalView]
     open_questions: list[OpenQuestion]
     effects: dict[str, int]
     error: FailureView | None

@@ -14,11 +14,13 @@ from onward.domain.effects import Effect
 from onward.domain.errors import RunNotFound
 from onward.domain.model import RunStatus, StepStatus, part_of
 from onward.domain.nesting import adder, adopted
+from onward.domain.waits import ApprovalRequest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from onward.app.service import Looking, Reading
+    from onward.aws.run_reader import RunReader
     from onward.documents.runs import Snapshot
     from onward.domain.model import PlannedStep, Run, Step
 
@@ -42,6 +44,7 @@ class _Rows:
     plan: list[PlannedStep]
     steps: dict[str, Step]
     effects: list[Effect] = field(default_factory=list)
+    approvals: list[ApprovalRequest] = field(default_factory=list)
 
 
 def find_run(service: Looking, tenant: str, run_id: str) -> Run:
@@ -89,7 +92,7 @@ def read_run(
     if not is_expired(run, service.clock()):
         submission = service.reader.rows(run_id, submission=True).submission
     heard = sync(run)
-    seen = Seen(run, submission, rows.plan, rows.steps, rows.effects, heard)
+    seen = Seen(run, submission, rows.plan, rows.steps, rows.effects, heard, rows.approvals)
     document = snapshot(seen, children=children)
     if run.status is RunStatus.SUCCEEDED:
         document = {**document, **load_result(service, run, rows.steps.get(run.result_from))}
@@ -156,7 +159,18 @@ def _read(service: Reading, run: Run, *, children: bool) -> _Rows:
             found += children_of(service, run_id, parent)
     steps = {step.step_id: step for step in found}
     plan = [step for step in plan if _adopted(step, steps)]
-    return _Rows(plan, steps, reader.records(run_id, Effect))
+    return _Rows(plan, steps, reader.records(run_id, Effect), _asked(reader, run))
+
+
+def _asked(reader: RunReader, run: Run) -> list[ApprovalRequest]:
+    """Return what people are asked to approve; nothing is read where nobody is."""
+    kinds = {step_id: wait.kind for step_id, wait in run.waiting.items()}
+    waiting = [step_id for step_id, kind in kinds.items() if kind is StepStatus.WAITING_HUMAN]
+    if not waiting:
+        return []
+    wanted = [(ApprovalRequest, step_id) for step_id in waiting]
+    found = reader.rows(run.run_id, records=wanted).of(ApprovalRequest).values()
+    return [request for request in found if request is not None]
 
 
 def _adopted(planned: PlannedStep, steps: dict[str, Step]) -> bool:

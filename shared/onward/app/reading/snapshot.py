@@ -17,10 +17,17 @@ from onward.domain.questions import open_questions
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from onward.documents.runs import FailureView, OpenQuestion, Snapshot, StepView
+    from onward.documents.runs import (
+        FailureView,
+        OpenApprovalView,
+        OpenQuestion,
+        Snapshot,
+        StepView,
+    )
     from onward.domain.effects import Effect
     from onward.domain.model import Failing, Failure, PlannedStep, Run, Step
     from onward.domain.submission import Submission
+    from onward.domain.waits import ApprovalRequest
 
 OUTPUT_BYTES: Final = 1024 * 1024
 """Outputs that one snapshot carries; those after them are left out (a function's limit: 6 MB)."""
@@ -39,6 +46,7 @@ class Seen:
     steps: Mapping[str, Step]
     effects: Sequence[Effect] = ()
     sync: SyncStatus = SyncStatus.NOT_APPLICABLE
+    approvals: Sequence[ApprovalRequest] = ()
 
 
 _STOPPED: Final = frozenset({RunStatus.FAILED, RunStatus.CANCEL_REQUESTED, RunStatus.CANCELLED})
@@ -78,12 +86,22 @@ def snapshot(seen: Seen, *, children: bool = False) -> Snapshot:
         },
         "downstream_synced": seen.sync in _HEARD,
         "sync_status": seen.sync.value,
-        "open_approvals": [],
+        "open_approvals": [_asked(request) for request in seen.approvals],
         "open_questions": _questions(seen),
         "effects": {state.value: effects[state.value] for state in EffectState}
         | {"duplicates_suspected": sum(e.suspected_at is not None for e in seen.effects)},
         "result": None,
         "error": _why(run.failing) if run.status in _STOPPED else None,
+    }
+
+
+def _asked(request: ApprovalRequest) -> OpenApprovalView:
+    return {
+        "step_id": request.step_id,
+        "tool": request.tool,
+        "action_version": request.action_version,
+        "groups": list(request.groups),
+        "expires_at": _time(request.expires_at),
     }
 
 
@@ -133,6 +151,9 @@ def _view(seen: Seen, planned: PlannedStep, step: Step | None, born: Sequence[St
         "started_at": _time(step.started_at),
         "ended_at": _time(step.ended_at),
     }
+    wait = seen.run.waiting.get(step.step_id)
+    if wait is not None and wait.until is not None:
+        view["waits_until"] = iso(wait.until)
     if step.step_id in seen.run.open:
         view["lane"] = seen.run.open[step.step_id]
     if step.error is not None:
