@@ -331,6 +331,7 @@ class Simulation:
             assert run.status in {RunStatus.SUCCEEDED, RunStatus.FAILED}
             return
         self.cancelled = True
+        self.next_execution()
         self.deaf = True
         if not deaf:
             self.signal()

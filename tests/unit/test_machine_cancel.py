@@ -14,6 +14,7 @@ from onward.domain.protocol import (
     Do,
     Fail,
     Recover,
+    Restart,
     Resume,
     Settle,
 )
@@ -134,6 +135,36 @@ def test_a_cancelled_run_is_not_resumed() -> None:
     cancel(store)
     with pytest.raises(NotResumable):
         store.carry_out(Resume("op", ("s0",)), None, NOW + 2)
+
+
+def test_a_cancelled_run_whose_executions_die_stays_cancelled() -> None:
+    """It stalls like any other; whoever resumes it lets it end, and nothing is sent again."""
+    store = store_of(chain(2, "native"))
+    send(store, Begin())
+    assert store.mark_sent("s0", 1, NOW)
+    cancel(store)
+    for _ in range(4):
+        store.carry_out(Restart("execution_dead"), store.run.generation, NOW + 2)
+    assert store.run.stalled
+    store.carry_out(Resume("op", ()), None, NOW + 3)
+    assert Do.STOP is send(store, Begin(), NOW + 1_000).do
+    assert RunStatus.CANCELLED is store.run.status
+    assert ["s0"] == list(store.run.waiting)
+
+
+def test_a_stalled_run_that_is_cancelled_is_driven_to_its_end() -> None:
+    """By the next generation, where a write may be on its way."""
+    store = store_of(chain(2, "native"))
+    send(store, Begin())
+    assert store.mark_sent("s0", 1, NOW)
+    for _ in range(4):
+        store.carry_out(Restart("execution_dead"), store.run.generation, NOW + 2)
+    generation = store.run.generation
+    cancel(store, NOW + 3)
+    assert (generation + 1, False) == (store.run.generation, store.run.stalled)
+    assert generation + 1 == store.events[-1].start
+    assert Do.STOP is send(store, Begin(), NOW + 1_000).do
+    assert RunStatus.CANCELLED is store.run.status
 
 
 def test_an_error_of_a_write_that_was_sent_is_no_reason_to_try_again() -> None:

@@ -125,6 +125,11 @@ def _lost(row: dict[str, Any]) -> Interruption | None:
     return found
 
 
+def _failing(said: dict[str, Any]) -> Failing:
+    failure = Failure(**said["failure"])
+    return Failing(failure, said["step_id"], said.get("cancelled", False))
+
+
 def _bill(usage: Usage) -> list[int]:
     return [usage.input_tokens, usage.output_tokens] if usage.total else []
 
@@ -185,7 +190,7 @@ def read_run(encoded: Item) -> Run:
         extended={key: Fan(*f) for key, f in held("extended", {}).items()},
         open=held("open", {}),
         waiting={s: Wait(StepStatus(k), u) for s, (k, u) in held("waiting", {}).items()},
-        failing=optional(row, "failing", lambda f: Failing(Failure(**f["failure"]), f["step_id"])),
+        failing=optional(row, "failing", _failing),
         usage=_usage(row),
         lost=_lost(row),
         looks=held("looks", {}),

@@ -222,10 +222,11 @@ class Wait:
 
 @dataclass(frozen=True, slots=True)
 class Failing:
-    """The run will fail with this once its open attempts have stopped."""
+    """The run will fail with this, or be `cancelled`, once its open attempts have stopped."""
 
     failure: Failure
     step_id: str | None = None
+    cancelled: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,6 +290,11 @@ class Run:
     def children_left(self) -> int:
         """How many children its fan-outs may still have."""
         return max(0, self.max_children - self.children)
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether somebody cancelled it, whatever its status says meanwhile (it may stall)."""
+        return self.failing is not None and self.failing.cancelled
 
     @property
     def stalled(self) -> bool:

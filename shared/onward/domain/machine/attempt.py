@@ -26,7 +26,7 @@ from onward.domain.machine.finish import (
 )
 from onward.domain.machine.gone import VERSION_GONE, is_gone
 from onward.domain.machine.move import next_move
-from onward.domain.model import RunStatus, StepStatus, Wait, attempt_id
+from onward.domain.model import StepStatus, Wait, attempt_id
 from onward.domain.protocol import AttemptClosed, Decision, PartsMoved, Verdict
 from onward.domain.retry import Refusal, Retry, another
 
@@ -224,8 +224,7 @@ def another_try(
 ) -> Retry | Refusal:
     """Ask the retry budget, and the ledger whether sending again is safe."""
     doubt = ledger.in_doubt(turn, planned, step)
-    cancelled = turn.run.status is RunStatus.CANCEL_REQUESTED  # then nothing is sent again either
-    if turn.run.failing is not None and (cancelled or not doubt):
+    if turn.run.failing is not None and (turn.run.cancelled or not doubt):
         return Refusal.RUN_FAILING
     answer = another(turn.run, planned.policy, step.tries, failure, turn.now, jitter, costs=costs)
     if not doubt or isinstance(answer, Refusal):

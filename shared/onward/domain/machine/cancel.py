@@ -9,6 +9,7 @@ from onward.domain.errors import AlreadyTerminal
 from onward.domain.events import RunCancelRequested
 from onward.domain.limits import DUE_AFTER, ENDING_ROWS
 from onward.domain.machine import ledger
+from onward.domain.machine.drive import next_generation
 from onward.domain.machine.ending import end_failed
 from onward.domain.machine.finish import ask, bounded, close
 from onward.domain.machine.move import stop
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from onward.domain.model import Step
     from onward.domain.protocol import Cancel, Decision
 
-_CANCELLED = frozenset({RunStatus.CANCEL_REQUESTED, RunStatus.CANCELLED})
 UNKNOWN = Failure("outcome_unknown", "the run was cancelled before the outcome was known")
 
 
@@ -34,12 +34,12 @@ def cancel(turn: Turn, command: Cancel) -> Decision:
     question to a person too. Safe to repeat; raises AlreadyTerminal after another end.
     """
     run = turn.run
-    if run.status in _CANCELLED:
+    if run.cancelled:
         return stop(turn)
     if run.status.ended:
         raise AlreadyTerminal(f"run {run.run_id} is {run.status.value} already")
     said = bounded(Failure("cancelled", command.reason or f"cancelled by {command.by}"))
-    failing = Failing(said)
+    failing = Failing(said, cancelled=True)
     turn.set(status=RunStatus.CANCEL_REQUESTED, failing=failing, due_at=int(turn.now) + DUE_AFTER)
     turn.emit(RunCancelRequested(by=command.by, reason=command.reason))
     rows = [row for row in turn.steps(run.open) if row is not None]
@@ -48,6 +48,9 @@ def cancel(turn: Turn, command: Cancel) -> Decision:
         _give_up(turn, row)
     if not turn.run.open and turn.rows <= ENDING_ROWS:
         end_failed(turn, failing)
+    elif run.stalled:  # nobody drives it to its end
+        turn.set(stalls=0)
+        next_generation(turn, "cancelled")
     return stop(turn)
 
 

@@ -39,7 +39,7 @@ def end_failed(turn: Turn, failing: Failing) -> None:
             turn.put(replace(turn.claimed(row.step_id), ended_at=turn.now))
         else:
             withdraw(turn, row)
-    if turn.run.status is RunStatus.CANCEL_REQUESTED:
+    if turn.run.cancelled:
         _end(turn, RunStatus.CANCELLED)
         turn.emit(RunCancelled(generation=turn.run.generation))
         return
