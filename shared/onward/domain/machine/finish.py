@@ -91,9 +91,11 @@ def _refuse_output(turn: Turn, planned: PlannedStep, step: Step, why: str, usage
 def accept(turn: Turn, step: Step, receipt: Payload) -> None:
     """End a step with what its receiver answered a worker that could not commit it.
 
-    Nothing is claimed in the same commit: inputs are made of committed outputs.
+    Nothing is claimed in the same commit: inputs are made of committed outputs. A later attempt
+    may be open, and its worker about to send the same action again: it may not any more.
     """
     succeed_step(turn, turn.resumed(step, None), receipt, Usage())
+    ledger.close_off(turn, turn.planned(step.plan_key), step)
     turn.unread = True
 
 
