@@ -179,6 +179,19 @@ def test_what_the_driver_invokes_does_not_know_the_driver(
             assert machine not in json.dumps(resource), name
 
 
+def test_who_commits_answers_tokens_and_nobody_else(template: Template) -> None:
+    """A commit may have to wake the parked driver; a missing grant would let it sleep on."""
+    (machine,) = of_type(template, "StepFunctions::StateMachine")
+    holders: set[str] = set()
+    for policy in of_type(template, "IAM::Policy").values():
+        for statement in policy["Properties"]["PolicyDocument"]["Statement"]:
+            if "states:SendTaskSuccess" in listed(statement["Action"]):
+                assert statement["Resource"] == {"Ref": machine}
+                roles = policy["Properties"]["Roles"]
+                holders |= {role["Ref"].split("ServiceRole")[0] for role in roles}
+    assert holders == DECIDERS
+
+
 def test_park_answers_tokens_by_a_policy_of_its_own(template: Template) -> None:
     """And may do nothing else with the driver."""
     (machine,) = of_type(template, "StepFunctions::StateMachine")

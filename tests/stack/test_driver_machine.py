@@ -23,6 +23,8 @@ def handler(event, context):
     key = role + (":" + event["step_id"] if "step_id" in event else "")
     if event.get("begin"):
         key = "begin"
+    if role == "settle" and "lane" in event:
+        key = "wake"
     with open(os.path.join(notes, run), "a") as file:
         file.write(key + (":error=" + event["error"]["Error"] if "error" in event else "") + "\\n")
     with open(os.path.join(notes, run + ".json")) as file:
@@ -119,16 +121,18 @@ def test_a_lost_attempt_is_recovered(bench: Bench, fault: str, error: str) -> No
     assert bench.drive(f"lost-{fault}", script) == expected
 
 
+def lanes_of(bench: Bench, run: str) -> dict[str, Any]:
+    """Return the decision that runs steps `a` and `b` side by side."""
+    shared = {"run_id": run, "generation": 1, "function": bench.worker}
+    return {"do": "fanout", "lanes": [shared | step(name) for name in ("a", "b")]}
+
+
 def test_lanes_run_side_by_side_and_settle_joins_them(bench: Bench) -> None:
     """Each lane goes on by itself, recovers by itself, and ends on what it cannot handle."""
-    lanes = [
-        {"run_id": "lanes", "generation": 1, "function": bench.worker, **step(name)}
-        for name in ("a", "b")
-    ]
     script = {
-        "begin": [{"do": "fanout", "lanes": lanes}],
+        "begin": [lanes_of(bench, "lanes")],
         "step:a": [{"do": "delay", "seconds": 1, "step_id": "c", "timeout": 10}],
-        "step:b": ["die", {"do": "wait", "seconds": 60}],
+        "step:b": ["die", {"do": "handoff"}],
         "step:c": [STOP],
         "recover:b": [step("b")],
         "settle": [STOP],
@@ -140,6 +144,40 @@ def test_lanes_run_side_by_side_and_settle_joins_them(bench: Bench) -> None:
     assert sorted(called[1:-1]) == sorted(
         ["step:a", "step:b", "step:b", "recover:b:error=Runtime.ExitError", "step:c"]
     )
+
+
+def test_a_parked_lane_wakes_in_time_beside_one_that_works(bench: Bench) -> None:
+    """Its wait is bounded as the main lane's is; it asks for itself, and goes on."""
+    script = {
+        "begin": [lanes_of(bench, "napping")],
+        "step:a": [{"do": "delay", "seconds": 4, "step_id": "late", "timeout": 10}],
+        "step:b": [{"do": "wait", "seconds": 1, "lane": 2}],
+        "wake": [step("c")],
+        "step:c": [STOP],
+        "step:late": [STOP],
+        "settle": [STOP],
+    }
+    called = bench.drive("napping", script)
+
+    assert called[-5:] == ["park", "wake", "step:c", "step:late", "settle"]
+
+
+def test_a_signal_wakes_a_parked_lane_and_the_map_ends(bench: Bench) -> None:
+    """Whoever ends the last open attempt wakes it; else the Map would last as long as its wait."""
+    script = {
+        "begin": [lanes_of(bench, "woken")],
+        "step:a": [STOP],
+        "step:b": [{"do": "wait", "seconds": 60, "lane": 2}],
+        "wake": [STOP],
+        "settle": [STOP],
+    }
+    execution = bench.begin("woken", script)
+    token = bench.sandbox.notes / "woken.token"
+    until(lambda: token.exists() and token.read_text())
+    bench.sandbox.machines.send_task_success(taskToken=token.read_text(), output="{}")
+    bench.finish(execution)
+
+    assert bench.sandbox.noted("woken")[-3:] == ["park", "wake", "settle"]
 
 
 def test_a_signal_ends_a_park_and_settle_decides(bench: Bench) -> None:

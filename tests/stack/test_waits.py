@@ -7,8 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from infra.local.bench.executions import history
+from infra.local.bench.executions import seconds as lasted
+from infra.local.deploy import client
+from tests.stack.sandbox import until
+
 if TYPE_CHECKING:
     from onward.client import Onward
+
+    from infra.local.stack import Stack
 
 LATE = 1.5
 """Seconds by which a sleep may end late on the local stack."""
@@ -78,3 +85,37 @@ def test_a_run_that_waits_is_cancelled_at_once(onward: Onward) -> None:
             break
     assert "cancelled" == onward.cancel(run_id, reason="enough")["status"]
     assert "cancelled" == onward.wait(run_id)["status"]
+
+
+def execution_of(stack: Stack, run_id: str) -> str:
+    driver = stack.outputs["DriverArn"].replace(":stateMachine:", ":execution:")
+    return f"{driver}:{run_id}-1"
+
+
+@pytest.mark.parametrize("length", [2, 6])
+def test_a_run_that_only_sleeps_invokes_nothing_meanwhile(
+    stack: Stack, onward: Onward, length: int
+) -> None:
+    """It is parked once, however long it sleeps, and settled after that."""
+    run_id = onward.submit(plan={"steps": [{"id": "nap", "sleep": length}]})["run_id"]
+    assert "succeeded" == onward.wait(run_id)["status"]
+    machines, execution = client("stepfunctions", stack), execution_of(stack, run_id)
+    assert length <= lasted(machines, execution)
+    events = machines.get_execution_history(executionArn=execution)["events"]
+    tasks = [e["stateEnteredEventDetails"] for e in events if e["type"] == "TaskStateEntered"]
+    assert ["Begin", "Park", "Settle", "Settle"] == [task["name"] for task in tasks]
+
+
+def test_a_map_ends_with_its_last_tool_and_not_with_its_waits(stack: Stack, onward: Onward) -> None:
+    """Whatever ends the last open attempt wakes the parked lane; the driver waits on alone."""
+    plan = {"steps": [{"id": "nap", "sleep": "2h"}, echo("works", 2), echo("too", 1)]}
+    run_id = onward.submit(plan=plan)["run_id"]
+    machines, execution = client("stepfunctions", stack), execution_of(stack, run_id)
+    for event in onward.watch(run_id):
+        if event["type"] == "onward.step.succeeded" and event["data"]["step_id"] == "works":
+            break
+    until(lambda: "MapStateExited" in history(machines, execution), 5)
+    assert "waiting_external" == onward.get(run_id)["steps"][0]["status"]
+    onward.cancel(run_id, reason="enough")
+    assert "cancelled" == onward.wait(run_id)["status"]
+    lasted(machines, execution)
