@@ -146,7 +146,8 @@ class Stage:
         watched = self.watched(refund)
         if watched.run["ended_at"] is None or len(watched.events) >= watched.run["as_of_seq"]:
             return watched
-        self.follow(refund)
+        with suppress(Overdue):
+            self.follow(refund)
         return self.watched(refund)
 
     def judge(
