@@ -215,7 +215,7 @@ def _position(frame: dict[str, Any]) -> int | None:
 
 
 def _stream(url: str, last: int) -> str:
-    headers = {"Accept": "text/event-stream", "Last-CloudEvent-ID": str(last)}
+    headers = {"Accept": "text/event-stream", "Last-Event-ID": str(last)}
     try:
         with _open(Request(url, headers=headers), timeout=_HELD) as answer:  # noqa: S310
             return str(answer.read().decode())
